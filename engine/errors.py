@@ -18,7 +18,10 @@ if "hypothesis" not in sys.modules:
 
 from kio.schema.errors import ErrorCode
 
-__all__ = ["ApiException", "ErrorCode", "MetadataError", "MetadataUnavailable"]
+__all__ = [
+    "ApiException", "ErrorCode", "MetadataError", "MetadataUnavailable",
+    "invalid_config", "invalid_request",
+]  # fmt: skip
 
 
 class ApiException(Exception):
@@ -33,6 +36,16 @@ class ApiException(Exception):
     def __reduce__(self) -> tuple[object, ...]:
         """To another process: Python would call the class with the message alone."""
         return type(self), (self.code, self.message), {"records": self.records}
+
+
+def invalid_request(message: str) -> ApiException:
+    """What was asked for makes no sense, whoever is asked."""
+    return ApiException(ErrorCode.invalid_request, message)
+
+
+def invalid_config(message: str) -> ApiException:
+    """A configuration has an unknown key, a bad value, or a contradiction."""
+    return ApiException(ErrorCode.invalid_config, message)
 
 
 class MetadataError(Exception):

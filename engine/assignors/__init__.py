@@ -23,7 +23,7 @@ from typing import NamedTuple
 
 from engine.assignors import consistent_hash, cooperative, ranges, roundrobin, sticky
 from engine.assignors.member import Counts, Shares, Subscriber
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_config
 from engine.model import TopicPartition
 
 __all__ = ["ASSIGNORS", "Assignor", "RebalanceProtocol", "Subscriber", "find"]
@@ -80,6 +80,4 @@ def find(name: str) -> Assignor:
         return known[name]
     near = get_close_matches(name, known, n=1)
     hint = f"; did you mean {near[0]}?" if near else f"; known are {', '.join(ASSIGNORS)}"
-    raise ApiException(
-        ErrorCode.invalid_config, f"Unknown partition.assignment.strategy: {name}{hint}"
-    )
+    raise invalid_config(f"Unknown partition.assignment.strategy: {name}{hint}")

@@ -289,8 +289,7 @@ GUARDS: dict[Api, Guard] = {
     Api.INIT_PRODUCER_ID: Guard(on_transaction(WRITE)),
     Api.OFFSET_FOR_LEADER_EPOCH: Guard(rows=GuardedRows(DESCRIBE, unless=CLUSTER_ACTION)),
     Api.ADD_PARTITIONS_TO_TXN: Guard(
-        on_transaction(WRITE, "v3_and_below_transactional_id"),
-        GuardedRows(WRITE, "v3_and_below_topics", "results_by_topic_v3_and_below"),
+        on_transaction(WRITE), GuardedRows(WRITE, "topics", "results")
     ),
     Api.ADD_OFFSETS_TO_TXN: Guard(both(on_transaction(WRITE), on_group(READ))),
     Api.END_TXN: Guard(on_transaction(WRITE)),

@@ -29,7 +29,7 @@ from engine.broker.metadata_source import SourceContext
 from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Secure, Server
 from engine.config import BrokerConfig
-from engine.errors import ApiException, ErrorCode, MetadataError
+from engine.errors import ApiException, ErrorCode, MetadataError, invalid_config
 from engine.metadata.lifecycle import BrokerLifecycle, LifecycleStep
 from engine.model import NO_BROKER, Event
 from engine.storage.directory import OFFLINE
@@ -43,12 +43,19 @@ log = logging.getLogger(__name__)
 
 
 class BrokerServer:
-    def __init__(self, config: BrokerConfig, environment: Environment | None = None) -> None:
+    def __init__(
+        self,
+        config: BrokerConfig,
+        environment: Environment | None = None,
+        built: Callable[[Broker], object] = lambda broker: None,
+    ) -> None:
+        """`built` is called with the broker as soon as it is built: before its logs are loaded."""
         self._config = config
         self._environment = environment or Environment(config)
         self._ports: dict[str, int] = {}  # where it listens, by the name of the listener
-        self.broker: Broker | None = None  # once it is built
+        self._built = built
         self._directories: list[Any] = []
+        self._on_directory_failure: list[Callable[[], None]] = []
         self._stop = asyncio.Event()
         self._tasks: dict[asyncio.Task[None], None] = {}  # in the order of their start
         self._failure: BaseException | None = None  # why it ends by itself
@@ -100,9 +107,14 @@ class BrokerServer:
         reasons = [each.offline for each in self._directories if each.offline is not None]
         if len(reasons) == len(self._directories):
             raise ApiException(ErrorCode.kafka_storage_error, "; ".join(reasons))
-        broker = self.broker = build_broker(
+        broker = build_broker(
             self._context, self._environment, self._source, self._directories, cluster_id
         )
+        self._on_directory_failure += (
+            broker.replicas.directory_failed,
+            self._source.log_dir_failed,
+        )
+        self._built(broker)
         found = [each for directory in self._directories for each in directory.partitions(now)]
         await self._source.load(broker, {partition.topic for partition in found})
         broker.replicas.logs.load(broker.configs.topic_config)
@@ -130,10 +142,9 @@ class BrokerServer:
             try:
                 self._ports[each.name] = await server.bind(host, port, secure(each))
             except OSError as error:
-                raise ApiException(
-                    ErrorCode.invalid_config,
+                raise invalid_config(
                     f"Socket server failed to bind to {host}:{port}: {error.strerror}. "
-                    "Is another broker running there? Choose another --port.",
+                    "Is another broker running there? Choose another --port."
                 ) from error
 
     def _debug_server(self, broker: Broker, server: Server) -> DebugServer:
@@ -214,9 +225,9 @@ class BrokerServer:
         if all(directory.offline is not None for directory in self._directories):
             reason = "Shutdown broker because all log dirs have failed"
             self._fail(ApiException(ErrorCode.kafka_storage_error, reason))
-        elif self.broker is not None and self._lifecycle.is_loaded:
-            self.broker.replicas.directory_failed()
-            self._source.log_dir_failed()
+        elif self._lifecycle.is_loaded:
+            for react in self._on_directory_failure:
+                react()
 
     def _fail(self, error: BaseException | None) -> None:
         self._failure = self._failure or error

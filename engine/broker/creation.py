@@ -18,7 +18,7 @@ from engine.broker import coordinator_topic
 from engine.broker.config_cache import ConfigCache
 from engine.broker.metadata import Metadata
 from engine.config import BrokerConfig, TopicConfig
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.gateway import ControllerGateway
 from engine.topics import check_assignment, check_new_name, spread
 
@@ -63,10 +63,9 @@ class AutoTopicCreationManager:
         live = sorted(self.metadata.brokers)
         if by_hand:
             if (partitions, replication) != (DEFAULT, DEFAULT):
-                raise ApiException(
-                    ErrorCode.invalid_request,
+                raise invalid_request(
                     "Both numPartitions or replicationFactor and replicasAssignments were set. "
-                    "Both cannot be used at the same time.",
+                    "Both cannot be used at the same time."
                 )
             check_assignment(dict(by_hand), live)
             return Plan(name, by_hand, overrides, config)

@@ -21,7 +21,7 @@ from engine.broker.config_cache import ConfigCache
 from engine.config import BrokerConfig
 from engine.config.listeners import Listener
 from engine.config.security import find, parse
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, invalid_config
 from engine.security import jaas
 from engine.security.mechanism import SaslServer
 from engine.security.plain import PLAIN, PlainServer
@@ -74,11 +74,11 @@ class SecureListener:
         for name in config.secured(self.name).value("sasl.enabled.mechanisms"):
             if name not in MECHANISMS:
                 known = ", ".join(MECHANISMS)
-                raise _invalid(f"sasl.enabled.mechanisms: {name} is none of {known}")
+                raise invalid_config(f"sasl.enabled.mechanisms: {name} is none of {known}")
             max_reauth_ms = config.secured(self.name, name).value("connections.max.reauth.ms")
             made[name] = Mechanism(self._start(config, name), max_reauth_ms)
         if not made:
-            raise _invalid("No SASL mechanisms are enabled")
+            raise invalid_config("No SASL mechanisms are enabled")
         return made
 
     def _start(self, config: BrokerConfig, mechanism: str) -> Callable[[], SaslServer]:
@@ -144,7 +144,7 @@ class PeerSecurity:
             mechanism = settings.value("sasl.mechanism.inter.broker.protocol")
             own = _jaas(config, name, mechanism)
             if own.username is None or own.password is None:
-                raise _invalid(f"{_jaas_key(name, mechanism)} has no username and password")
+                raise invalid_config(f"{_jaas_key(name, mechanism)} has no username and password")
             login = Login(mechanism, own.username, own.password)
         self.context: ssl.SSLContext | None = context
         self.login: Login | None = login
@@ -164,13 +164,11 @@ def _jaas(config: BrokerConfig, listener: str, mechanism: str) -> jaas.JaasConfi
     key = _jaas_key(listener, mechanism)
     text = config.secured(listener, mechanism).value("sasl.jaas.config")
     if text is None:
-        raise _invalid(f"Could not find a 'KafkaServer' entry in the JAAS configuration: set {key}")
+        raise invalid_config(
+            f"Could not find a 'KafkaServer' entry in the JAAS configuration: set {key}"
+        )
     return jaas.parse(key, text)
 
 
 def _jaas_key(listener: str, mechanism: str) -> str:
     return f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config"
-
-
-def _invalid(why: str) -> ApiException:
-    return ApiException(ErrorCode.invalid_config, why)

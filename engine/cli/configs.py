@@ -17,7 +17,7 @@ from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from importlib import import_module
 from typing import Any
 
-from engine.cli import quota_configs, scram_configs
+from engine.cli import entities, quota_configs, scram_configs
 from engine.cli.connection import connect
 from engine.cli.main import UsageError
 from engine.cli.options import add_bootstrap, add_choice, add_options
@@ -25,15 +25,9 @@ from engine.client.admin import requests
 from engine.client.admin.values import ConfigResource, ResourceType
 from engine.client.cluster import ClusterClient
 from engine.config import Source
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_config
 
-KINDS = {
-    "topics": ResourceType.TOPIC,
-    "brokers": ResourceType.BROKER,
-    "broker-loggers": ResourceType.BROKER_LOGGER,
-}
 NAMES = "a topic, a broker's number, a user, a client id, an address; one for each type"
-DEFAULT = ""  # the name of the entity that stands for all brokers
 
 _COMMA = re.compile(r",(?=[^\]]*(?:\[|$))")  # one that is not in brackets
 
@@ -46,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--entity-type",
         required=True,
         action="append",
-        choices=[*KINDS, *quota_configs.KINDS],
+        choices=entities.TYPES,
         help="the kind of entity that is configured; users and clients may be given together",
     )
     add_options(parser, {"entity-name NAME": (str, [], NAMES)})
@@ -54,7 +48,7 @@ def add_arguments(parser: ArgumentParser) -> None:
         "--entity-default",
         dest="entity_name",
         action="append_const",
-        const=DEFAULT,
+        const=entities.DEFAULT,
         help="instead of a name: the default for all without a setting of their own",
     )
     add_options(
@@ -72,93 +66,99 @@ def run(options: Namespace) -> int:
         # It loads kazoo, which no other command needs.
         status: int = import_module("engine.cli.zookeeper_configs").run(options)
         return status
-    if set(options.entity_type) & quota_configs.KINDS.keys():
+    entities.check_types(options.entity_type)
+    kind = entities.TYPES[options.entity_type[0]]
+    if kind.quota:
         return _quotas(options)
-    if len(options.entity_type) > 1 or len(options.entity_name) > 1:
+    if len(options.entity_name) > 1:
         raise UsageError("Only 'users' and 'clients' entity types may be specified together")
-    kind = KINDS[options.entity_type[0]]
     name: Any = options.entity_name[0] if options.entity_name else None
-    if kind is ResourceType.TOPIC and name == DEFAULT:
+    _check(kind, name, options)
+    with connect(options) as cluster:
+        if kind.resource is not ResourceType.TOPIC and name:
+            _check_alive(cluster, name)
+        if options.action == "alter":
+            _alter(cluster, kind, name, entities.changes_of(options))
+        else:
+            for entity in _all_names(cluster, kind) if name is None else [name]:
+                _describe(cluster, kind, entity, options.all)
+    return 0
+
+
+def _check(kind: entities.EntityType, name: str | None, options: Namespace) -> None:
+    if kind.resource is ResourceType.TOPIC and name == entities.DEFAULT:
         raise UsageError("--entity-default is for brokers: defaults of topics are set there")
-    if kind is ResourceType.BROKER_LOGGER and not name:
+    if kind.resource is ResourceType.BROKER_LOGGER and not name:
         raise UsageError("broker-loggers need --entity-name: the number of a broker")
-    if kind is not ResourceType.TOPIC and name and not name.isdecimal():
+    if kind.resource is not ResourceType.TOPIC and name and not name.isdecimal():
         raise UsageError(f"--entity-name {name}: a broker's name is its number")
-    changes = options.add_config | options.delete_config
-    if options.action == "alter" and (name is None or not changes):
+    if options.action == "alter" and (name is None or not entities.changes_of(options)):
         raise UsageError(
             "--alter needs --entity-name or --entity-default, and --add-config or --delete-config"
         )
-    with connect(options) as cluster:
-        if kind is not ResourceType.TOPIC and name and int(name) not in cluster.metadata.brokers:
-            alive = ", ".join(map(str, sorted(cluster.metadata.brokers)))
-            raise ApiException(
-                ErrorCode.broker_not_available, f"there is no broker {name}; alive are {alive}"
-            )
-        if options.action == "alter":
-            _alter(cluster, kind, name, changes)
-        else:
-            names = _all_names(cluster, kind) if name is None else [name]
-            for each in names:
-                _describe(cluster, kind, each, options.all)
-    return 0
+
+
+def _check_alive(cluster: ClusterClient, broker: str) -> None:
+    if int(broker) not in cluster.metadata.brokers:
+        alive = ", ".join(map(str, sorted(cluster.metadata.brokers)))
+        raise ApiException(
+            ErrorCode.broker_not_available, f"there is no broker {broker}; alive are {alive}"
+        )
 
 
 def _quotas(options: Namespace) -> int:
     """Of users, client ids and addresses; and the credentials of users."""
-    changes = options.add_config | options.delete_config
-    kinds, names = entity = options.entity_type, options.entity_name
-    altered, of_users = options.action == "alter", kinds == ["users"]
-    if altered and not changes:
+    changes, of_users = entities.changes_of(options), options.entity_type == ["users"]
+    names = options.entity_name
+    entity = options.entity_type, names
+    if options.action == "alter" and not changes:
         raise UsageError("--alter needs --add-config or --delete-config")
     credentials = []
-    if altered and of_users and names and changes.keys() & scram_configs.MECHANISMS.keys():
+    if of_users and names and changes.keys() & scram_configs.MECHANISMS.keys():
         credentials = scram_configs.alterations(names, changes)
     else:
-        quota_configs.check(*entity, changes if altered else {})
+        quota_configs.check(*entity, changes)
     with connect(options) as cluster:
         if credentials:
             scram_configs.alter(cluster, credentials)
-        elif altered:
+        elif changes:
             quota_configs.alter(cluster, *entity, changes)
         else:
             quota_configs.describe(cluster, *entity)
-            if of_users and "" not in names:
+            if of_users and entities.DEFAULT not in names:
                 scram_configs.describe(cluster, names)
     return 0
 
 
 def _alter(
-    cluster: ClusterClient, kind: ResourceType, name: str, wanted: dict[str, str | None]
+    cluster: ClusterClient, kind: entities.EntityType, name: str, changes: entities.Changes
 ) -> None:
-    set_there = {each.name for each in _set_there(cluster, kind, name)}
-    if kind is ResourceType.BROKER_LOGGER:
-        if unknown := wanted.keys() - set_there:
+    set_there = {entry.name for entry in _set_there(cluster, kind, name)}
+    if kind.resource is ResourceType.BROKER_LOGGER:
+        if unknown := changes.keys() - set_there:
             text = f"Invalid broker logger(s): {','.join(sorted(unknown))}"
-            raise ApiException(ErrorCode.invalid_config, text)
-    elif not_set := [key for key, it in wanted.items() if it is None and key not in set_there]:
-        raise ApiException(
-            ErrorCode.invalid_config,
-            f"Invalid config(s): {','.join(not_set)}: nothing is set here that could be deleted",
-        )
-    requests.alter_config(cluster, ConfigResource(kind, name), wanted)
-    what = f"{_word(kind)} {name}." if name else "brokers in the cluster."
+            raise invalid_config(text)
+    else:
+        entities.check_deleted(changes, set_there, ": nothing is set here that could be deleted")
+    requests.alter_config(cluster, ConfigResource(kind.resource, name), changes)
+    what = f"{kind.shown} {name}." if name else "brokers in the cluster."
     print(f"Completed updating {'' if name else 'default '}config for {what}")
 
 
-def _describe(cluster: ClusterClient, kind: ResourceType, name: str, show_all: bool) -> None:
+def _describe(cluster: ClusterClient, kind: entities.EntityType, name: str, show_all: bool) -> None:
     entries = (
-        requests.describe_config(cluster, ConfigResource(kind, name))
+        requests.describe_config(cluster, ConfigResource(kind.resource, name))
         if show_all
         else _set_there(cluster, kind, name)
     )
     if name:
-        print(f"{'All' if show_all else 'Dynamic'} configs for {_word(kind)} {name} are:")
+        print(f"{'All' if show_all else 'Dynamic'} configs for {kind.shown} {name} are:")
     else:
         print("Default configs for brokers in the cluster are:")
     for entry in entries:
         synonyms = ", ".join(
-            f"{_source(each.source)}:{each.name}={each.value}" for each in entry.synonyms
+            f"{_source(synonym.source)}:{synonym.name}={synonym.value}"
+            for synonym in entry.synonyms
         )
         value = "null" if entry.value is None else entry.value
         print(
@@ -167,26 +167,22 @@ def _describe(cluster: ClusterClient, kind: ResourceType, name: str, show_all: b
         )
 
 
-def _word(kind: ResourceType) -> str:
-    return kind.name.lower().replace("_", "-")
-
-
-def _set_there(cluster: ClusterClient, kind: ResourceType, name: str) -> list[Any]:
+def _set_there(cluster: ClusterClient, kind: entities.EntityType, name: str) -> list[Any]:
     """The keys that were set for this entity itself; all loggers, which have no other source."""
     source = Source.DYNAMIC_BROKER if name else Source.DYNAMIC_DEFAULT_BROKER
-    if kind is ResourceType.TOPIC:
+    if kind.resource is ResourceType.TOPIC:
         source = Source.TOPIC
-    entries = requests.describe_config(cluster, ConfigResource(kind, name))
-    if kind is ResourceType.BROKER_LOGGER:
+    entries = requests.describe_config(cluster, ConfigResource(kind.resource, name))
+    if kind.resource is ResourceType.BROKER_LOGGER:
         return list(entries)
-    return [each for each in entries if each.config_source == source]
+    return [entry for entry in entries if entry.config_source == source]
 
 
-def _all_names(cluster: ClusterClient, kind: ResourceType) -> list[str]:
+def _all_names(cluster: ClusterClient, kind: entities.EntityType) -> list[str]:
     metadata = cluster.describe(None)
-    if kind is ResourceType.TOPIC:
+    if kind.resource is ResourceType.TOPIC:
         return list(metadata.topics)
-    return [*map(str, sorted(metadata.brokers)), DEFAULT]
+    return [*map(str, sorted(metadata.brokers)), entities.DEFAULT]
 
 
 def _source(number: int) -> str:

@@ -59,11 +59,6 @@ def failure(error: KafkaError) -> ApiException:
     return ApiException(codes.get(error.code(), ErrorCode.unknown_server_error), error.str())
 
 
-def refusal(message: str) -> ApiException:
-    """The error for what a command itself refuses, without sending a request."""
-    return ApiException(ErrorCode.invalid_request, message)
-
-
 class _Waiting:
     """A message on stderr when a wait is longer than two seconds, and then each second."""
 

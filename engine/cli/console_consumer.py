@@ -31,7 +31,7 @@ from engine.client.values import (
     Message,
     TopicPartition,
 )
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_config
 
 PROPERTIES = {  # in the order in which they are printed
     "print.timestamp": "false",
@@ -135,7 +135,7 @@ def _made(config: dict[str, Any]) -> Consumer:
     try:
         return Consumer(config)
     except KafkaException as error:
-        raise ApiException(ErrorCode.invalid_config, error.args[0].str()) from error
+        raise invalid_config(error.args[0].str()) from error
 
 
 def _consume(consumer: Consumer, printer: "_Printer", options: Namespace) -> None:

@@ -14,12 +14,12 @@ unclean     a partition without a leader may get one that is not in sync: record
 
 from argparse import ArgumentParser, Namespace
 
-from engine.cli.connection import connect, refusal
+from engine.cli.connection import connect
 from engine.cli.main import UsageError
 from engine.cli.options import add_bootstrap, add_options
 from engine.cli.reassign_partitions import listed, twice
 from engine.client.admin import requests
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.model import TopicPartition
 
 SUBJECTS = {
@@ -82,5 +82,5 @@ def _partitions(options: Namespace) -> list[TopicPartition] | None:
     entries = listed(options.path_to_json_file, "partitions", partition=int)
     partitions = [TopicPartition(each["topic"], each["partition"]) for each in entries]
     if again := twice(partitions):
-        raise refusal(f"Replica election data contains duplicate partitions: {again}")
+        raise invalid_request(f"Replica election data contains duplicate partitions: {again}")
     return partitions

@@ -10,40 +10,26 @@
 Users have credentials for SCRAM, too: scram_configs.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from itertools import zip_longest
 
+from engine.cli import entities
 from engine.cli.main import UsageError
 from engine.client.admin.quota_requests import alter_client_quotas, describe_client_quotas
 from engine.client.cluster import ClusterClient
-from engine.errors import ApiException, ErrorCode
-from engine.quotas.alteration import (
-    CLIENT_KEYS,
-    IP_KEYS,
-    FilterComponent,
-    MatchType,
-    entity_of,
-    java_text,
-)
+from engine.quotas.alteration import FilterComponent, MatchType, entity_of, java_text
 from engine.quotas.entity import ClientQuotaEntity
 
-KINDS = {"users": "user", "clients": "client-id", "ips": "ip"}  # by the value of --entity-type
-SHOWN = {"user": "user-principal", "client-id": "client-id", "ip": "ip"}
 
-
-def check(kinds: Sequence[str], names: Sequence[str], changes: Mapping[str, str | None]) -> None:
+def check(kinds: list[str], names: Sequence[str], changes: entities.Changes) -> None:
     """Refuse options that make no sense, before a broker is asked."""
-    if len(kinds) > 1 and set(kinds) != {"users", "clients"}:
-        raise UsageError("Only 'users' and 'clients' entity types may be specified together")
     if len(names) > len(kinds):
         raise UsageError("More entity names specified than entity types")
     if changes and len(names) < len(kinds):
         raise UsageError("An entity name must be specified for every entity type")
-    keys = IP_KEYS if "ips" in kinds else CLIENT_KEYS
-    unknown = [key for key in changes if key not in keys]
-    if unknown:
+    if unknown := [key for key in changes if key not in entities.TYPES[kinds[0]].keys]:
         what = "connection quota" if "ips" in kinds else "quota"
-        what = "quota and SCRAM credential" if [*kinds] == ["users"] else what
+        what = "quota and SCRAM credential" if kinds == ["users"] else what
         raise UsageError(
             f"Only {what} configs can be added for '{kinds[0]}' using --bootstrap-server. "
             f"Unexpected config names: {','.join(unknown)}"
@@ -51,18 +37,14 @@ def check(kinds: Sequence[str], names: Sequence[str], changes: Mapping[str, str 
 
 
 def alter(
-    cluster: ClusterClient,
-    kinds: Sequence[str],
-    names: Sequence[str],
-    changes: Mapping[str, str | None],
+    cluster: ClusterClient, kinds: Sequence[str], names: Sequence[str], changes: entities.Changes
 ) -> None:
     values = {key: None if text is None else _number(key, text) for key, text in changes.items()}
     found = describe_client_quotas(cluster, _components(kinds, names), strict=True)
-    there = next(iter(found.values()), {})
-    missing = [key for key, value in values.items() if value is None and key not in there]
-    if missing:
-        raise ApiException(ErrorCode.invalid_config, f"Invalid config(s): {','.join(missing)}")
-    parts = [(KINDS[kind], name or None) for kind, name in zip(kinds, names, strict=True)]
+    entities.check_deleted(changes, next(iter(found.values()), {}))
+    parts = [
+        (entities.TYPES[kind].quota, name or None) for kind, name in zip(kinds, names, strict=True)
+    ]
     alter_client_quotas(cluster, entity_of(parts), values)
     if names[0]:
         print(f"Completed updating config for {kinds[0][:-1]} {names[0]}.")
@@ -82,15 +64,13 @@ def _components(kinds: Sequence[str], names: Sequence[str]) -> list[FilterCompon
     for kind, name in zip_longest(kinds, names):
         match = MatchType.SPECIFIED if name is None else MatchType.EXACT
         match = MatchType.DEFAULT if name == "" else match
-        components.append(FilterComponent(KINDS[kind], match, name or None))
+        components.append(FilterComponent(entities.TYPES[kind].quota, match, name or None))
     return components
 
 
 def _text(entity: ClientQuotaEntity) -> str:
-    return ", ".join(
-        f"the default {SHOWN[kind]}" if name is None else f"{SHOWN[kind]} '{name}'"
-        for kind, name in entity.parts()
-    )
+    kinds = {kind.quota: name for name, kind in entities.TYPES.items()}
+    return ", ".join(entities.shown(kinds[quota], name) for quota, name in entity.parts())
 
 
 def _number(key: str, text: str) -> float:

@@ -27,15 +27,16 @@ from pathlib import Path
 from random import randrange
 from typing import Any, NamedTuple, TypeVar
 
-from engine.cli.connection import connect, refusal
+from engine.cli.connection import connect
 from engine.cli.main import UsageError
 from engine.cli.options import add_bootstrap, add_choice, add_options, is_given
 from engine.cli.table import comma
 from engine.client.admin import requests
-from engine.client.admin.requests import Outcomes, alter_config
+from engine.client.admin.operation import Outcomes
+from engine.client.admin.requests import alter_config
 from engine.client.admin.values import ConfigResource, PartitionReassignment
 from engine.client.cluster import ClusterClient, unknown_topic
-from engine.errors import ApiException
+from engine.errors import ApiException, invalid_request
 from engine.model import TopicPartition
 from engine.topics import spread
 
@@ -94,10 +95,10 @@ def run(options: Namespace) -> int:
 
 def _generate(cluster: ClusterClient, options: Namespace) -> None:
     if again := twice(options.broker_list):
-        raise refusal(f"Broker list contains duplicate entries: {again}")
+        raise invalid_request(f"Broker list contains duplicate entries: {again}")
     topics = [each["topic"] for each in listed(options.topics_to_move_json_file, "topics")]
     if again := twice(topics):
-        raise refusal(f"List of topics to reassign contains duplicate entries: {again}")
+        raise invalid_request(f"List of topics to reassign contains duplicate entries: {again}")
     current, proposed = _current(cluster, topics), dict[TopicPartition, Sequence[int]]()
     alive = sorted(cluster.metadata.brokers.keys() & options.broker_list)
     for topic in topics:
@@ -113,7 +114,7 @@ def _execute(cluster: ClusterClient, options: Namespace) -> None:
     target = _target(options)
     under_way = requests.list_reassignments(cluster)
     if under_way and not options.additional:
-        raise refusal(
+        raise invalid_request(
             "Cannot execute because there is an existing partition assignment.  Use --additional "
             "to override this and create a new partition assignment in addition to the existing "
             "one. The --additional flag can also be used to change the throttle by resubmitting "
@@ -121,7 +122,7 @@ def _execute(cluster: ClusterClient, options: Namespace) -> None:
         )
     unknown = {broker for to in target.values() for broker in to} - cluster.metadata.brokers.keys()
     if unknown:
-        raise refusal(f"Unknown broker id {min(unknown)}")
+        raise invalid_request(f"Unknown broker id {min(unknown)}")
     known = _current(cluster, {partition.topic for partition in target})
     current = {partition: at for partition, at in known.items() if partition in target}
     print(f"Current partition replica assignment\n\n{_json(current)}\n")
@@ -269,16 +270,16 @@ def listed(path: str, key: str, **fields: type) -> list[dict[str, Any]]:
     try:
         document = json.loads(Path(path).read_bytes())
     except ValueError as error:
-        raise refusal(f"{path} is not valid JSON: {error}") from error
+        raise invalid_request(f"{path} is not valid JSON: {error}") from error
     entries = document.get(key) if isinstance(document, dict) else None
     if not isinstance(entries, list):
-        raise refusal(f'{path} is missing the list "{key}"')
+        raise invalid_request(f'{path} is missing the list "{key}"')
     if (version := document.get("version", VERSION)) != VERSION:
-        raise refusal(f"{path}: Not supported version field value {version}")
+        raise invalid_request(f"{path}: Not supported version field value {version}")
     for entry in entries:
         for name, kind in {"topic": str, **fields}.items():
             if not isinstance(entry, dict) or not isinstance(entry.get(name), kind):
-                raise refusal(f'{path}: no good "{name}" in {json.dumps(entry)}')
+                raise invalid_request(f'{path}: no good "{name}" in {json.dumps(entry)}')
     return entries
 
 
@@ -296,21 +297,25 @@ def _target(options: Namespace) -> Placement:
         partition, to = TopicPartition(entry["topic"], entry["partition"]), entry["replicas"]
         directories = entry.get("log_dirs", ["any"] * len(to))
         if not all(isinstance(broker, int) for broker in to):
-            raise refusal(f"{path}: the replicas of {partition} are not all numbers of brokers")
+            raise invalid_request(
+                f"{path}: the replicas of {partition} are not all numbers of brokers"
+            )
         if not to:
-            raise refusal("Partition replica list cannot be empty")
+            raise invalid_request("Partition replica list cannot be empty")
         if again := twice(to):
-            raise refusal(
+            raise invalid_request(
                 "Partition replica lists may not contain duplicate entries: "
                 f"{partition} contains multiple entries for {again}"
             )
         if directories != ["any"] * len(to):
-            raise refusal(f'{path}: log_dirs of {partition} is not {len(to)} times "any"')
+            raise invalid_request(f'{path}: log_dirs of {partition} is not {len(to)} times "any"')
         target[partition] = to
     if not target:
-        raise refusal("Partition reassignment list cannot be empty")
+        raise invalid_request("Partition reassignment list cannot be empty")
     if again := twice(TopicPartition(each["topic"], each["partition"]) for each in entries):
-        raise refusal(f"Partition reassignment contains duplicate topic partitions: {again}")
+        raise invalid_request(
+            f"Partition reassignment contains duplicate topic partitions: {again}"
+        )
     return target
 
 

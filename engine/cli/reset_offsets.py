@@ -17,7 +17,6 @@ from collections.abc import Collection, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
-from engine.cli.connection import refusal
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import add_options, is_given
 from engine.cli.table import Row, table
@@ -26,7 +25,7 @@ from engine.client.admin.requests import find_offset
 from engine.client.cluster import ClusterClient
 from engine.client.consuming.offset_lookup import EARLIEST, LATEST
 from engine.client.offset_and_metadata import OffsetAndMetadata
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.model import TopicPartition
 
 Offsets = dict[TopicPartition, int]
@@ -155,7 +154,7 @@ def _plan(cluster: ClusterClient, name: str, is_single: bool, options: Namespace
 def _shifted(committed: Offsets, scope: Collection[TopicPartition], by: int) -> Offsets:
     for partition in scope:
         if partition not in committed:
-            raise refusal(
+            raise invalid_request(
                 f"Cannot shift offset for partition {partition} since there is no current "
                 "committed offset"
             )
@@ -217,13 +216,13 @@ def _read(path: Path, name: str, is_single: bool) -> Offsets:
             group = [name] if len(row) == 3 and is_single else row[:1]
             topic, *numbers = row[-3:] or [""]
             if len(row) not in (3, 4) or not group or not all(map(str.isdecimal, numbers)):
-                raise refusal(
+                raise invalid_request(
                     f"{path}: line {number}: not [group,]topic,partition,offset: {','.join(row)}"
                 )
             if group == [name]:
                 plan[TopicPartition(topic, int(numbers[0]))] = int(numbers[1])
     if not plan:
-        raise refusal(f"No reset plan for group {name} found")
+        raise invalid_request(f"No reset plan for group {name} found")
     return plan
 
 

@@ -9,8 +9,9 @@ As with Kafka's tool, the machine's list of processes has the password while the
 """
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
+from engine.cli import entities
 from engine.cli.main import UsageError
 from engine.client.admin.scram_requests import alter_user, describe_users
 from engine.client.admin.security_values import (
@@ -29,10 +30,10 @@ _VALUE = re.compile(r"(?:iterations=(-?[0-9]*),)?password=(.*)")
 
 
 def alterations(
-    names: Sequence[str], changes: Mapping[str, str | None]
+    names: Sequence[str], changes: entities.Changes
 ) -> list[UserScramCredentialAlteration]:
     """The requests for these changes; a UsageError if they make no sense."""
-    if names == [""]:
+    if names == [entities.DEFAULT]:
         raise UsageError(
             "The use of --entity-default or --user-defaults is not allowed with User SCRAM "
             "Credentials using --bootstrap-server."
@@ -91,7 +92,7 @@ def describe(cluster: ClusterClient, names: Sequence[str]) -> None:
         return
     for user, description in found.items():
         infos = ", ".join(
-            f"{NUMBERS[it.mechanism.value]}=iterations={it.iterations}"
-            for it in description.scram_credential_infos
+            f"{NUMBERS[info.mechanism.value]}=iterations={info.iterations}"
+            for info in description.scram_credential_infos
         )
         print(f"SCRAM credential configs for user-principal '{user}' are {infos}")

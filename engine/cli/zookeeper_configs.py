@@ -16,14 +16,13 @@ What is printed is what Kafka 2.8's ConfigCommand prints; its warning goes to st
 """
 
 from argparse import Namespace
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 
-from engine.cli import quota_configs, scram_configs
+from engine.cli import entities, scram_configs
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.zookeeper_session import ZnodeClient, open_session
 from engine.config import TopicConfig
-from engine.errors import ApiException, ErrorCode
-from engine.quotas.alteration import CLIENT_KEYS, IP_KEYS
+from engine.errors import ApiException, ErrorCode, invalid_config
 from engine.security.principals import user_of_znode, znode_name
 from engine.security.scram import ScramCredential
 from engine.zookeeper import znodes
@@ -32,46 +31,38 @@ DEPRECATED = (
     "Warning: --zookeeper is deprecated and will be removed in a future version of Kafka.\n"
     "Use --bootstrap-server instead to specify a broker to connect to."
 )
-SHOWN = {
-    "topics": "topic",
-    **{kind: quota_configs.SHOWN[it] for kind, it in quota_configs.KINDS.items()},
-}
-Changes = Mapping[str, str | None]  # None: back to the default
 
 
 def run(options: Namespace) -> int:
-    changes = options.add_config | options.delete_config
-    _check(options, changes)
+    _check(options)
     to_stderr(DEPRECATED)
     with open_session(options.zookeeper) as session:
         if options.action == "alter":
-            _alter(session, options, changes)
+            _alter(session, options)
         else:
             _describe(session, options)
     return 0
 
 
-def _check(options: Namespace, changes: Changes) -> None:
+def _check(options: Namespace) -> None:
     kinds = options.entity_type
     if options.all:
         raise UsageError("--bootstrap-server must be specified for --all")
-    if len(kinds) > 1 and set(kinds) != {"users", "clients"}:
-        raise UsageError("Only 'users' and 'clients' entity types may be specified together")
-    if unknown := [kind for kind in kinds if kind not in SHOWN]:
+    entities.check_types(kinds)
+    if refused := [kind for kind in kinds if kind in ("brokers", "broker-loggers")]:
         raise UsageError(
-            f"--bootstrap-server option must be specified to describe and alter {unknown[0]}"
+            f"--bootstrap-server option must be specified to describe and alter {refused[0]}"
         )
     if options.action == "alter" and len(options.entity_name) != len(kinds):
         raise UsageError("An entity name must be specified for every entity type")
-    if options.action == "alter" and not changes:
+    if options.action == "alter" and not entities.changes_of(options):
         raise UsageError("--alter needs --add-config or --delete-config")
 
 
-def _alter(session: ZnodeClient, options: Namespace, changes: Changes) -> None:
+def _alter(session: ZnodeClient, options: Namespace) -> None:
     kind, path = _place(options)
-    config = session.config(kind, path)
-    if missing := [key for key, value in changes.items() if value is None and key not in config]:
-        raise ApiException(ErrorCode.invalid_config, f"Invalid config(s): {','.join(missing)}")
+    config, changes = session.config(kind, path), entities.changes_of(options)
+    entities.check_deleted(changes, config)
     for key, value in changes.items():
         if value is None:
             del config[key]
@@ -94,13 +85,13 @@ def _value(kind: str, key: str, value: str) -> str:
     if kind == "users" and key in scram_configs.MECHANISMS:
         password, iterations = scram_configs.password_of(key, value)
         return ScramCredential.make(key, password, iterations=iterations).text()
-    if key not in (IP_KEYS if kind == "ips" else CLIENT_KEYS):
-        raise ApiException(ErrorCode.invalid_config, f"Unknown Dynamic Configuration: {key}.")
+    if key not in entities.TYPES[kind].keys:
+        raise invalid_config(f"Unknown Dynamic Configuration: {key}.")
     try:
         float(value)
     except ValueError:
         text = f"Invalid value {value} for configuration {key}: Not a number"
-        raise ApiException(ErrorCode.invalid_config, text) from None
+        raise invalid_config(text) from None
     return value
 
 
@@ -138,10 +129,9 @@ def _place(options: Namespace) -> tuple[str, str]:
 
 def _words(kind: str, path: str) -> str:
     """user-principal 'alice', client-id 'app'"""
-    user, clients, client = path.partition("/clients/")
+    name, _, client = path.partition("/clients/")
+    named = [(kind, name), *([("clients", client)] if client else [])]
     return ", ".join(
-        f"the default {SHOWN[each]}"
-        if name == znodes.DEFAULT_ENTITY
-        else f"{SHOWN[each]} '{user_of_znode(name)}'"
-        for each, name in ((kind, user), ("clients", client))[: 1 + bool(clients)]
+        entities.shown(each, None if znode == znodes.DEFAULT_ENTITY else user_of_znode(znode))
+        for each, znode in named
     )

@@ -5,9 +5,9 @@ It returns when it has ended. The ZooKeeper of a cluster, and those of other dir
 
 from argparse import ArgumentParser, Namespace
 
-from engine.cli.connection import refusal
 from engine.cli.server_start import add_home
 from engine.cluster.scripts.kafka_home import ZOOKEEPER, stop
+from engine.errors import invalid_request
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -16,5 +16,5 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 def run(options: Namespace) -> int:
     if not stop(options.home, ZOOKEEPER):
-        raise refusal("No zookeeper server to stop")
+        raise invalid_request("No zookeeper server to stop")
     return 0

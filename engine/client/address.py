@@ -2,7 +2,7 @@
 
 from typing import NamedTuple, Self
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_config
 
 
 class Address(NamedTuple):
@@ -16,7 +16,5 @@ class Address(NamedTuple):
     def parse(cls, text: str) -> Self:
         host, _, port = text.strip().rpartition(":")
         if not host or not port.isdecimal() or not 0 < int(port) < 65536:
-            raise ApiException(
-                ErrorCode.invalid_config, f"{text!r} is not HOST:PORT, such as 127.0.0.1:9092"
-            )
+            raise invalid_config(f"{text!r} is not HOST:PORT, such as 127.0.0.1:9092")
         return cls(host.strip("[]"), int(port))

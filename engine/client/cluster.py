@@ -159,9 +159,7 @@ class ClusterClient:
         return self.ask(self.leader(partition), api, request)
 
     def ask_controller(self, api: Api, request: Any) -> Any:
-        if self.metadata.controller == NO_BROKER:
-            raise ApiException(ErrorCode.not_controller, "the cluster has no controller")
-        return self.ask(self.metadata.controller, api, request)
+        return self.ask(self.controller(), api, request)
 
     def ask_any(self, api: Api, request: Any) -> Any:
         """The response of the first broker that answers."""
@@ -181,6 +179,12 @@ class ClusterClient:
             ErrorCode.broker_not_available,
             "; ".join(dict.fromkeys(error.message for error in errors)),
         )
+
+    def controller(self) -> int:
+        """The broker that is the controller; an error if there is none now."""
+        if self.metadata.controller == NO_BROKER:
+            raise ApiException(ErrorCode.not_controller, "the cluster has no controller")
+        return self.metadata.controller
 
     def coordinator(self, group: str) -> int:
         """The broker that is the group's coordinator now."""

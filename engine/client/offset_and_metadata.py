@@ -14,6 +14,9 @@ from engine.client import values
 from engine.client.values import ConsumerGroupMetadata
 from engine.model import TopicPartition
 from engine.wire.by_topic import numbered, topics_of
+from engine.wire.names import named
+
+OffsetCommitRequest: Any = named(commit_v8.OffsetCommitRequest)
 
 
 class OffsetAndMetadata(NamedTuple):
@@ -66,9 +69,9 @@ def topic_rows(
 
 def commit_request(identity: ConsumerGroupMetadata, offsets: Offsets) -> Any:
     """By a member; or by a client that is no member, if the identity has only the group."""
-    return commit_v8.OffsetCommitRequest(
+    return OffsetCommitRequest(
         group_id=identity.group_id,
-        generation_id_or_member_epoch=identity.generation_id,
+        generation_id=identity.generation_id,
         member_id=identity.member_id,
         group_instance_id=identity.group_instance_id,
         topics=topic_rows(

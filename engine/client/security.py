@@ -13,7 +13,7 @@ from pathlib import Path
 
 from engine.config.client import ClientConfig
 from engine.config.key import Password
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_config
 from engine.security.sasl_client import Authentication, Login, authentication
 from engine.security.tls import client_context
 
@@ -118,4 +118,4 @@ def _content(path: str | None) -> str | None:
         return Path(path).read_text()
     except (OSError, UnicodeError) as error:
         reason = getattr(error, "strerror", None) or "no PEM"
-        raise ApiException(ErrorCode.invalid_config, f"{path}: {reason}") from error
+        raise invalid_config(f"{path}: {reason}") from error

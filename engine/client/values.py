@@ -7,14 +7,17 @@
     ClusterMetadata, GroupMetadata                  the results of list_topics and list_groups
 
 Codes from 0 on come from brokers, under librdkafka's names. Negative ones are a client's own and
-never on the wire. Inside the engine errors are `engine.errors.ApiException`; the public methods
-convert them, once: `error_of` to report an error, `exception_of` to raise it.
+never on the wire: they stand in local_errors.tsv. Inside the engine errors are
+`engine.errors.ApiException`; the public methods convert them, once: `error_of` to report an error,
+`exception_of` to raise it.
 """
 
 import builtins
+import csv
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import total_ordering
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from engine import errors
@@ -32,56 +35,11 @@ TIMESTAMP_NOT_AVAILABLE, TIMESTAMP_CREATE_TIME, TIMESTAMP_LOG_APPEND_TIME = rang
 Headers = list[tuple[str, bytes | None]]
 
 # A client's own codes, for errors without a broker.
-_LOCAL = {
-    -199: ("_BAD_MSG", "bad message format"),
-    -198: ("_BAD_COMPRESSION", "invalid compressed data"),
-    -197: ("_DESTROY", "the client is being closed"),
-    -196: ("_FAIL", "communication with a broker failed"),
-    -195: ("_TRANSPORT", "the connection to a broker broke"),
-    -194: ("_CRIT_SYS_RESOURCE", "a critical resource of the system failed"),
-    -193: ("_RESOLVE", "a host name has no address"),
-    -192: ("_MSG_TIMED_OUT", "the message was not delivered in time"),
-    -191: ("_PARTITION_EOF", "no more messages in the partition, for now"),
-    -190: ("_UNKNOWN_PARTITION", "unknown partition"),
-    -189: ("_FS", "a file or the file system failed"),
-    -188: ("_UNKNOWN_TOPIC", "unknown topic"),
-    -187: ("_ALL_BROKERS_DOWN", "no broker can be reached"),
-    -186: ("_INVALID_ARG", "invalid argument or configuration"),
-    -185: ("_TIMED_OUT", "timed out"),
-    -184: ("_QUEUE_FULL", "the queue is full"),
-    -179: ("_UNKNOWN_GROUP", "unknown group"),
-    -178: ("_IN_PROGRESS", "the operation is in progress"),
-    -177: ("_PREV_IN_PROGRESS", "an earlier operation is in progress"),
-    -175: ("_ASSIGN_PARTITIONS", "assign partitions"),
-    -174: ("_REVOKE_PARTITIONS", "revoke partitions"),
-    -173: ("_CONFLICT", "conflicting use"),
-    -172: ("_STATE", "not possible in this state"),
-    -170: ("_NOT_IMPLEMENTED", "not implemented"),
-    -169: ("_AUTHENTICATION", "authentication failed"),
-    -168: ("_NO_OFFSET", "no offset stored"),
-    -167: ("_OUTDATED", "outdated"),
-    -165: ("_UNSUPPORTED_FEATURE", "the broker does not support it"),
-    -163: ("_INTR", "interrupted"),
-    -160: ("_KEY_DESERIALIZATION", "a key cannot be read"),
-    -159: ("_VALUE_DESERIALIZATION", "a value cannot be read"),
-    -158: ("_PARTIAL", "a part of it failed"),
-    -156: ("_NOENT", "no such entry"),
-    -153: ("_RETRY", "to be tried again"),
-    -152: ("_PURGE_QUEUE", "purged before it was sent"),
-    -151: ("_PURGE_INFLIGHT", "purged while it was on its way"),
-    -150: ("_FATAL", "this client can't go on: make a new one"),
-    -149: ("_INCONSISTENT", "inconsistent state"),
-    -148: ("_GAPLESS_GUARANTEE", "a gap would be left"),
-    -147: ("_MAX_POLL_EXCEEDED", "the application did not poll for max.poll.interval.ms"),
-    -146: ("_UNKNOWN_BROKER", "unknown broker"),
-    -145: ("_NOT_CONFIGURED", "not configured"),
-    -144: ("_FENCED", "fenced by a newer instance"),
-    -143: ("_APPLICATION", "an error of the application"),
-    -142: ("_ASSIGNMENT_LOST", "the group took the assignment away"),
-    -140: ("_AUTO_OFFSET_RESET", "there is no offset, and none to reset to"),
-    -139: ("_LOG_TRUNCATION", "the log was truncated below what has been read"),
-    -138: ("_INVALID_DIFFERENT_RECORD", "another record of the same batch is invalid"),
-}
+with Path(__file__).with_name("local_errors.tsv").open(encoding="utf-8") as _table:
+    _LOCAL: dict[int, tuple[str, str]] = {
+        int(row["code"]): (row["name"], row["text"])
+        for row in csv.DictReader(_table, delimiter="\t")
+    }
 
 # Codes whose name in librdkafka differs from Kafka's.
 _RENAMED = {

@@ -24,7 +24,7 @@ from engine.cluster import resources
 from engine.cluster.child import Child, ServerProcess
 from engine.cluster.ports import HOST, bound, port_taken, taken
 from engine.cluster.state_merger import ProcessState
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_config
 
 if TYPE_CHECKING:  # loaded only for a cluster that is secured
     from engine.cluster.security.cluster_security import ClusterSecurity
@@ -85,9 +85,7 @@ class BrokerProcess(ServerProcess):
 
     def launch(self, zookeeper: str, environment: Mapping[str, str], keep: Sequence[int]) -> None:
         if self.port and port_taken(self.port):  # a port that it was given, or had before
-            raise ApiException(
-                ErrorCode.invalid_config, f"broker {self.number} did not start: {taken(self.port)}"
-            )
+            raise invalid_config(f"broker {self.number} did not start: {taken(self.port)}")
         if self.port:
             self.reserve_port()
         self.directory.mkdir(parents=True, exist_ok=True)

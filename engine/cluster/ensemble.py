@@ -30,12 +30,12 @@ from typing import Any
 
 from engine.cluster.child import Child
 from engine.cluster.ensemble_monitor import EnsembleMonitor, ServerReport
-from engine.cluster.faults import End, is_zookeeper
+from engine.cluster.link_faults import End, is_zookeeper
 from engine.cluster.ports import bound
 from engine.cluster.quorum_links import LoopThread, QuorumLinks
 from engine.cluster.state import ClusterState, Status, ZookeeperState, now
 from engine.cluster.zookeeper import PortTaken, QuorumMember, ZookeeperServer
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_config, invalid_request
 from engine.links import ZOOKEEPER
 
 ATTEMPTS = 5  # to find ports that nobody takes before our servers have them
@@ -162,7 +162,7 @@ class ZookeeperEnsemble:
         found = {each.name for each in self._data.glob("*") if OWN.fullmatch(each.name)}
         if self.servers and found and found != {*self._names}:
             held = ", ".join(sorted(found))
-            raise _invalid(
+            raise invalid_config(
                 f"{self._data} has the directories of another ensemble ({held}): start the cluster "
                 f"with as many ZooKeeper servers as before, not {len(self.servers)}"
             )
@@ -230,15 +230,12 @@ class ZookeeperEnsemble:
     def _named(self, name: str) -> list[tuple[int, ZookeeperServer]]:
         """One server by its name; all of them by "zookeeper"."""
         if not self.servers:
-            raise ApiException(
-                ErrorCode.invalid_request, f"{self.address} was not started by this cluster"
-            )
+            raise invalid_request(f"{self.address} was not started by this cluster")
         if name != ZOOKEEPER and name not in self._names:
             known = [*self._names, ZOOKEEPER] if self.several else [ZOOKEEPER]
-            raise ApiException(
-                ErrorCode.invalid_request,
+            raise invalid_request(
                 f"there is no {name!r} in this cluster, only brokers (numbers) and "
-                f"{', '.join(known)}",
+                f"{', '.join(known)}"
             )
         return [
             (number, self.servers[number])
@@ -294,9 +291,9 @@ class ZookeeperEnsemble:
 def check(count: int, address: str | None) -> None:
     """Refuse a number of servers, or an address, that a cluster can't have."""
     if count < 1:
-        raise _invalid(f"a cluster has one ZooKeeper server or more, not {count}")
+        raise invalid_config(f"a cluster has one ZooKeeper server or more, not {count}")
     if address and count > 1:
-        raise _invalid(
+        raise invalid_config(
             f'either zookeepers={count} starts servers, or zookeeper="{address}" names one '
             "that runs: choose one of the two"
         )
@@ -305,7 +302,3 @@ def check(count: int, address: str | None) -> None:
 def member(number: int) -> str:
     """The name of a server of an ensemble, and of its directory."""
     return f"{ZOOKEEPER}-{number}"
-
-
-def _invalid(words: str) -> ApiException:
-    return ApiException(ErrorCode.invalid_config, words)

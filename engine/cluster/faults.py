@@ -1,101 +1,168 @@
-"""The network faults that a lab has set: stored here, applied by the brokers.
+"""`cluster.faults`: what can go wrong with a broker, a ZooKeeper server, or the link between two.
 
-    cut(1, 3)                 broker 1's link "3" and broker 3's link "1" let nothing out
-    cut(1, 3, both=False)     broker 1's link "3" only: what 1 sends no longer reaches 3
-    cut(1, "zookeeper")       broker 1's link "zookeeper": nothing out, nothing in
+    faults.kill(2)   faults.pause(3)   faults.resume(3)   faults.stop_broker(1)   faults.restart(2)
+    faults.cut(1, 3)   faults.cut(1, "zookeeper")   faults.slow(1, 2, 300)   faults.heal()
 
-    cut(1, "zookeeper-2")     broker 1's link to that server of an ensemble
-    cut("zookeeper-1", "zookeeper-2")     as between brokers; applied in quorum_links.py
-
-A broker gets its faults in its environment when it starts (engine.links).
+The faults are real: kill is SIGKILL, pause is SIGSTOP, and a broker is restarted by the command
+that started it, on the same port and directory. A link that is cut or slow stays so until `heal`,
+also when its broker is restarted meanwhile.
 """
 
-import json
-from collections import defaultdict
-from collections.abc import Iterable, Iterator
-from dataclasses import asdict
-from typing import Any
+import time
+from collections.abc import Iterable
 
-from engine.cluster.state import LinkState
-from engine.errors import ApiException, ErrorCode
-from engine.links import VARIABLE, Link
+from engine.cluster.broker_processes import BrokerProcesses
+from engine.cluster.ensemble import ZookeeperEnsemble
+from engine.cluster.link_faults import End, LinkFaults, is_zookeeper, no_link
+from engine.cluster.observer import Observer
+from engine.cluster.request_faults import RequestFaultSender
+from engine.cluster.state import Status
+from engine.errors import invalid_request
 
-End = int | str  # a broker's number, "zookeeper" for every server of it, or one: "zookeeper-2"
-
-
-def is_zookeeper(end: End) -> bool:
-    return isinstance(end, str)
+STOP_TIMEOUT_S = 30.0  # for a broker to hand over leadership and close its logs
+CHECK_S = 0.02  # between two checks
 
 
 class Faults:
-    def __init__(self) -> None:
-        self._links: defaultdict[End, dict[str, Link]] = defaultdict(dict)
+    def __init__(
+        self,
+        processes: BrokerProcesses,
+        ensemble: ZookeeperEnsemble,
+        observer: Observer,
+        links: LinkFaults,
+        requests: RequestFaultSender,
+    ) -> None:
+        self._processes = processes
+        self._ensemble = ensemble
+        self._observer = observer
+        self._links = links
+        self._requests = requests
 
-    def cut(self, source: End, target: End) -> End:
-        """Messages from source to target are held back. Returns who applies it."""
-        owner, link = self._owned_by(source, target)
-        if owner == source:
-            link.out_cut = True
+    # -- of brokers and ZooKeeper servers --------------------------------------------------
+
+    def kill(self, broker: End) -> None:
+        """SIGKILL: as a crash of the machine, except that the page cache survives.
+
+        A broker, a ZooKeeper server ("zookeeper-2"), or all ("zookeeper"). Nothing happens to a
+        broker that is down.
+        """
+        if isinstance(broker, str):
+            return self._ensemble.kill(broker)
+        node = self._processes[broker]
+        if node.status is Status.DOWN:
+            return
+        node.expected = False
+        if node.status is Status.UP:
+            self._observer.collect([broker])  # its events are lost when it ends
+        node.child.kill()
+        self._processes.ended(node, "killed")
+
+    def pause(self, broker: End) -> None:
+        """SIGSTOP: as in a long garbage collection. Nothing happens to a broker that is down."""
+        if isinstance(broker, str):
+            return self._ensemble.pause(broker)
+        node = self._processes[broker]
+        if node.status is Status.UP:
+            node.child.pause()
+            self._observer.note("broker.paused", broker=broker)
+
+    def resume(self, broker: End) -> None:
+        """SIGCONT, to a broker or a ZooKeeper server that was paused."""
+        if isinstance(broker, str):
+            return self._ensemble.resume(broker)
+        node = self._processes[broker]
+        if node.status is Status.PAUSED:
+            node.child.resume()
+            self._observer.note("broker.resumed", broker=broker)
+
+    def stop_broker(self, broker: int) -> int:
+        """SIGTERM: it hands over leadership and closes its logs. Returns its exit code."""
+        node = self._processes[broker]
+        node.expected = False
+        node.child.ask_to_end()
+        deadline = time.monotonic() + STOP_TIMEOUT_S
+        while node.status is Status.UP and time.monotonic() < deadline:
+            self._observer.collect([broker])  # the events of its shutdown
+            time.sleep(CHECK_S)
+        code = node.child.terminate(0)
+        self._processes.ended(node, "stopped", code=code)
+        return code
+
+    def restart(self, broker: End, *, wait: bool = True) -> None:
+        """Start a broker that is down; one that is up is stopped first."""
+        if isinstance(broker, str):
+            return self._ensemble.restart(broker, wait=wait)
+        node = self._processes[broker]
+        if node.status is not Status.DOWN:
+            self.stop_broker(broker)
+        self._processes.launch(node)
+        if wait:
+            self._processes.await_ready(node)
+
+    def mend(self) -> None:
+        """Undo every fault: heal links, start what is down, resume what is paused."""
+        self.heal()  # first: a server of ZooKeeper that is cut off never has a quorum
+        self._ensemble.mend()
+        for node in self._processes:
+            self.resume(node.number)
+        for node in self._processes:
+            if node.status is Status.DOWN:
+                self.restart(node.number)
+
+    # -- of links --------------------------------------------------------------------------
+
+    def cut(self, one: End, other: End, both: bool = True) -> None:
+        """Between two brokers, or a broker and "zookeeper": messages are held back, without error.
+
+        Or between a server of an ensemble ("zookeeper-2") and a broker, or another server.
+        `both=False`: only messages from the first to the other.
+        """
+        self._check_ends(one, other, one, *([other] if both or is_zookeeper(one) else []))
+        kept_by = [self._links.cut(one, other)]
+        if both:
+            kept_by.append(self._links.cut(other, one))
+        self._send(kept_by)
+        self._observer.note("link.cut", one=one, other=other, both=both)
+
+    def slow(self, one: End, other: End, ms: int) -> None:
+        """Delay every message between the two, in either direction, by `ms`."""
+        self._check_ends(one, other, one, other)
+        self._send(self._links.slow(one, other, ms))
+        self._observer.note("link.slowed", one=one, other=other, ms=ms)
+
+    def heal(self, one: End | None = None, other: End | None = None) -> None:
+        """Undo all cuts, delays and faults of answers, or those of the link between two ends.
+
+        It is an event only if there was something to undo.
+        """
+        before, ends = [*self._links.states()], {}
+        if one is None or other is None:
+            self._send(self._links.heal(), heal=True)
+            self._requests.heal()
         else:
-            link.in_cut = True
-        return owner
+            self._check_ends(one, other)
+            self._send(self._links.heal_link(one, other))
+            ends = {"one": one, "other": other}
+        if before != [*self._links.states()]:
+            self._observer.note("link.healed", **ends)
 
-    def slow(self, one: End, other: End, ms: int) -> set[End]:
-        """In both directions; a link to ZooKeeper is one. Returns who applies it."""
-        kept = [self._owned_by(one, other), self._owned_by(other, one)]
-        for _, link in kept:
-            link.delay = ms / 1000
-        return {owner for owner, _ in kept}
+    def _check_ends(self, one: End, other: End, *kept_by: End) -> None:
+        names = self._ensemble.link_names
+        brokers = {*self._processes.numbers}
+        known = {one, other} <= {*brokers, *names} and not self._ensemble.within(one, other)
+        if one == other or not known:
+            raise no_link(one, other, names)
+        if kafka := [end for end in {*kept_by} & brokers if self._processes[end].is_kafka]:
+            raise invalid_request(
+                f"broker {kafka[0]} is one of Apache Kafka, which does not hold back its messages: "
+                f"only cut(N, {kafka[0]}, both=False) from a broker N of ours is possible"
+            )
 
-    def heal(self) -> list[End]:
-        """Forget all faults; returns the ends that have to be notified."""
-        owners = [*self._links]
-        self._links.clear()
-        return owners
-
-    def heal_link(self, one: End, other: End) -> set[End]:
-        """The same for one link, in both directions."""
-        owners = set()
-        for source, target in ((one, other), (other, one)):
-            owner, name = _owner(source, target)
-            self._links[owner][name] = Link()  # a broker learns of it as of any change
-            owners.add(owner)
-        return owners
-
-    def of(self, owner: End) -> dict[str, dict[str, Any]]:
-        """The faults of a broker's links, as the debug server takes them; or of a server's."""
-        return {name: asdict(link) for name, link in self._links.get(owner, {}).items()}
-
-    def environment(self, broker: int) -> dict[str, str]:
-        return {VARIABLE: json.dumps(self.of(broker))}
-
-    def states(self) -> Iterator[LinkState]:
-        for owner, links in sorted(self._links.items(), key=lambda each: str(each[0])):
-            for name, link in links.items():
-                delay = round(link.delay * 1000)
-                if link.out_cut or delay:
-                    yield LinkState(str(owner), name, link.out_cut, delay)
-                if link.in_cut:
-                    yield LinkState(name, str(owner), True)
-
-    def _owned_by(self, source: End, target: End) -> tuple[End, Link]:
-        owner, name = _owner(source, target)
-        return owner, self._links[owner].setdefault(name, Link())
-
-
-def no_link(one: End, other: End, names: Iterable[str]) -> ApiException:
-    """`names`: of the ends that are no brokers."""
-    ends = " or ".join(f'"{name}"' for name in names)
-    return ApiException(
-        ErrorCode.invalid_request,
-        f"there is no link between {one} and {other}: it has a broker of this cluster at one end, "
-        f"and another one or {ends} at the other",
-    )
-
-
-def _owner(source: End, target: End) -> tuple[End, str]:
-    """Who holds back what source sends to target, and the name of that link: the source, but a
-    broker for what comes from ZooKeeper."""
-    if is_zookeeper(source) and not is_zookeeper(target):
-        return target, str(source)
-    return source, str(target)
+    def _send(self, owners: Iterable[End], heal: bool = False) -> None:
+        """A paused broker applies them when it is resumed, one that is down when it starts."""
+        for end in sorted(set(owners), key=str):
+            if isinstance(end, str):
+                self._ensemble.change_links(end, self._links.of(end))
+                continue
+            request = {"ask": "links", "change": self._links.of(end), "heal": heal}
+            self._observer.request_running(self._processes[end], request)

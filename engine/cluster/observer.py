@@ -17,7 +17,7 @@ from engine.cluster.event_stream import ClusterEvent, EventStream
 from engine.cluster.kafka_reporter import KafkaReporter
 from engine.cluster.state import ClusterState, LinkState, Status, now
 from engine.cluster.state_merger import ProcessState, StateMerger
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 
 STATE_WAIT_S = 0.25  # to wait for a broker that answered the last time
 REQUEST_WAIT_S = 5.0  # for a broker to do what was requested
@@ -95,10 +95,9 @@ class Observer:
     def request(self, broker: int, request: dict[str, Any], *, wait: bool = True) -> dict[str, Any]:
         """Have a broker do something. A paused one does it later: don't wait for it."""
         if broker in self._reporters:
-            raise ApiException(
-                ErrorCode.invalid_request,
+            raise invalid_request(
                 f"broker {broker} is one of Apache Kafka: it cannot be traced, change its answers, "
-                "or hold back its messages; choose a broker of ours",
+                "or hold back its messages; choose a broker of ours"
             )
         answers: list[dict[str, Any]] = []
         deadline = time.monotonic() + REQUEST_WAIT_S
@@ -112,7 +111,7 @@ class Observer:
         if wait and not answers:
             raise ApiException(ErrorCode.request_timed_out, f"broker {broker} does not answer")
         if wait and "error" in answers[0]:
-            raise ApiException(ErrorCode.invalid_request, str(answers[0]["error"]))
+            raise invalid_request(str(answers[0]["error"]))
         return answers[0] if answers else {}
 
     def request_running(self, node: BrokerProcess, request: dict[str, Any]) -> dict[str, Any]:

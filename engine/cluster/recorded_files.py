@@ -27,7 +27,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from engine.cluster.recording import Recording
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 
 FILES_TRACK = "files"
 MOST = 2_000_000  # bytes of a recording
@@ -52,7 +52,7 @@ class FileTrack:
         """`wanted`: names of partitions ("orders-0"); in a mapping, with the brokers of each."""
         if isinstance(wanted, str):
             reason = f'files is a list of partitions: files=["{wanted}"]'
-            raise ApiException(ErrorCode.invalid_request, reason)
+            raise invalid_request(reason)
         self._directory = directory
         self._brokers = brokers
         self._wanted = wanted

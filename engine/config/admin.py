@@ -18,6 +18,5 @@ class AdminConfig(ClientConfig):
 
     kind: ClassVar[str] = "admin"
 
-    default_api_timeout_ms: int = key(
-        60_000, "The time-out of a call that has none of its own.", at_least(0)
-    )
+    default_api_timeout_ms: int = key(60_000, at_least(0))
+    """The time-out of a call that has none of its own."""

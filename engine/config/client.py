@@ -13,7 +13,7 @@ from typing import Any, ClassVar, Self
 
 from engine.config.client_security import ClientSecurityConfig
 from engine.config.key import Long, at_least, invalid, key, not_empty, printed, required
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_config
 
 Function = Callable[..., Any]
 
@@ -59,26 +59,22 @@ class ClientConfig(ClientSecurityConfig):
     kind: ClassVar[str] = "client"
     functions: ClassVar[frozenset[str]] = frozenset({"error_cb"})  # keys whose value is a function
 
-    bootstrap_servers: tuple[str, ...] = required(
-        "The first brokers to connect to, as HOST:PORT,...: each knows all others.", not_empty
-    )
-    client_id: str = key("", "The name of this client in the logs of brokers.")
-    request_timeout_ms: int = key(
-        30_000, "How long to wait for a response before the connection is closed.", at_least(0)
-    )
-    retry_backoff_ms: Long = key(
-        100, "How long to wait before a failed request is repeated.", at_least(0)
-    )
-    reconnect_backoff_ms: Long = key(
-        50, "How long to wait before connecting again; doubled after each failure.", at_least(0)
-    )
-    reconnect_backoff_max_ms: Long = key(1000, "The maximum of that time.", at_least(0))
-    metadata_max_age_ms: Long = key(
-        300_000, "The metadata is requested again after this time, errors or not.", at_least(0)
-    )
-    socket_connection_setup_timeout_ms: Long = key(
-        10_000, "The time to connect and to agree on versions.", at_least(1)
-    )
+    bootstrap_servers: tuple[str, ...] = required(not_empty)
+    """The first brokers to connect to, as HOST:PORT,...: each knows all others."""
+    client_id: str = key("")
+    """The name of this client in the logs of brokers."""
+    request_timeout_ms: int = key(30_000, at_least(0))
+    """How long to wait for a response before the connection is closed."""
+    retry_backoff_ms: Long = key(100, at_least(0))
+    """How long to wait before a failed request is repeated."""
+    reconnect_backoff_ms: Long = key(50, at_least(0))
+    """How long to wait before connecting again; doubled after each failure."""
+    reconnect_backoff_max_ms: Long = key(1000, at_least(0))
+    """The maximum of that time."""
+    metadata_max_age_ms: Long = key(300_000, at_least(0))
+    """The metadata is requested again after this time, errors or not."""
+    socket_connection_setup_timeout_ms: Long = key(10_000, at_least(1))
+    """The time to connect and to agree on versions."""
 
     @classmethod
     def take(cls, given: Mapping[str, Any]) -> tuple[Self, dict[str, Function]]:
@@ -91,7 +87,7 @@ class ClientConfig(ClientSecurityConfig):
             if value is None or name in SILENT:
                 continue  # None is as if it were not there
             if name in LEFT_OUT:
-                raise ApiException(ErrorCode.invalid_config, f"{name}: {LEFT_OUT[name]}")
+                raise invalid_config(f"{name}: {LEFT_OUT[name]}")
             if name in cls.functions and callable(value):
                 functions[name] = value
             else:

@@ -25,26 +25,30 @@ def _algorithm(name: str, value: Any) -> None:
 
 @dataclass(frozen=True, kw_only=True)
 class ClientSecurityConfig(Config):
-    security_protocol: str = key(
-        "PLAINTEXT", "The protocol of the listener: with TLS, with SASL.", one_of(*PROTOCOLS)
-    )
-    ssl_ca_location: str | None = key(
-        None, "A file with the certificates that are trusted; by default the system's."
-    )
-    ssl_ca_pem: str | None = key(None, "The same as text.")
-    ssl_certificate_location: str | None = key(
-        None, "A file with the certificate of this client, for brokers that ask for one."
-    )
-    ssl_certificate_pem: str | None = key(None, "The same as text.")
-    ssl_key_location: str | None = key(None, "A file with the private key of the certificate.")
-    ssl_key_pem: Password | None = key(None, "The same as text.")
-    ssl_key_password: Password | None = key(None, "The password of the key, if it is encrypted.")
-    ssl_endpoint_identification_algorithm: str = key(
-        "https", "Whether the certificate must have the host's name: https or none.", _algorithm
-    )
-    sasl_mechanism: str | None = key(None, "How the client proves who it is.", one_of(*MECHANISMS))
-    sasl_username: str | None = key(None, "The name for SASL.")
-    sasl_password: Password | None = key(None, "The password for SASL.")
+    security_protocol: str = key("PLAINTEXT", one_of(*PROTOCOLS))
+    """The protocol of the listener: with TLS, with SASL."""
+    ssl_ca_location: str | None = key(None)
+    """A file with the certificates that are trusted; by default the system's."""
+    ssl_ca_pem: str | None = key(None)
+    """The same as text."""
+    ssl_certificate_location: str | None = key(None)
+    """A file with the certificate of this client, for brokers that ask for one."""
+    ssl_certificate_pem: str | None = key(None)
+    """The same as text."""
+    ssl_key_location: str | None = key(None)
+    """A file with the private key of the certificate."""
+    ssl_key_pem: Password | None = key(None)
+    """The same as text."""
+    ssl_key_password: Password | None = key(None)
+    """The password of the key, if it is encrypted."""
+    ssl_endpoint_identification_algorithm: str = key("https", _algorithm)
+    """Whether the certificate must have the host's name: https or none."""
+    sasl_mechanism: str | None = key(None, one_of(*MECHANISMS))
+    """How the client proves who it is."""
+    sasl_username: str | None = key(None)
+    """The name for SASL."""
+    sasl_password: Password | None = key(None)
+    """The password for SASL."""
 
     def validate_together(self) -> None:
         if self.security_protocol.startswith("SASL"):

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from engine.config.key import Key, Type, at_least
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +53,7 @@ def _key(
         default=None if default == "null" else default,
         check=at_least(int(least)) if least else None,
         dynamic=change != "restart",
-        doc=doc + note,
+        text=doc + note,
         change=change,
     )
 
@@ -84,4 +84,4 @@ def check_dynamic(values: Mapping[str, str], keys: Mapping[str, Key], *, for_all
 
 def _refuse(names: Collection[str], why: str) -> None:
     if names:
-        raise ApiException(ErrorCode.invalid_request, f"{why}: {', '.join(names)}")
+        raise invalid_request(f"{why}: {', '.join(names)}")

@@ -2,11 +2,13 @@
 
 A configuration is a frozen dataclass whose fields *are* the definition:
 
-    segment_bytes: int = key(1 << 30, "A segment is closed when ...", at_least(14))
+    segment_bytes: int = key(1 << 30, at_least(14))
+    "A segment is closed before a batch would make it larger than this."
 
-Its Kafka name is the field's, with dots: `segment.bytes`. Its type is the annotation's: `int` is
-Kafka's INT, and `Long` its LONG. Values come in as text, from a command line, from a client or from
-ZooKeeper, and are parsed here, with Kafka's types, ranges and error texts:
+The string below it is its description, which clients get with DescribeConfigs. Its Kafka name is
+the field's, with dots: `segment.bytes`. Its type is the annotation's: `int` is Kafka's INT, and
+`Long` its LONG. Values come in as text, from a command line, from a client or from ZooKeeper, and
+are parsed here, with Kafka's types, ranges and error texts:
 
     Invalid value 5 for configuration segment.bytes: Value must be at least 14
 
@@ -19,17 +21,23 @@ There are two ways to parse:
 Invariant: a `Config` that exists is valid, however it was made.
 """
 
+import ast
+import inspect
 import re
+import sys
 from collections import ChainMap
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 from difflib import get_close_matches
 from enum import IntEnum
+from functools import cache
+from itertools import pairwise
 from typing import Annotated, Any, ClassVar, Self, TypeVar, get_args
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, invalid_config, invalid_request
 
 Check = Callable[[str, Any], None]  # (name, value): raises what `invalid` returns
+Class = type  # which `Key.type` hides
 T = TypeVar("T")
 
 
@@ -93,10 +101,17 @@ class Key:
     default: Any = None
     required: bool = False  # there is no default
     check: Check | None = None
-    doc: str
+    owner: Class | None = None  # the class in which its description stands, below the field ...
+    text: str = ""  # ... and what is added to it; or all of it
     dynamic: bool = False  # may be changed while the broker runs
     topic: str = ""  # the topic's field whose default this is
     unit: int = 1  # in units of the topic's field: 3,600,000 for hours
+
+    @property
+    def doc(self) -> str:
+        """The description."""
+        found = docs(self.owner).get(self.topic or self.field, "") if self.owner else ""
+        return found + self.text
 
     def parse(self, text: str) -> Any:
         """The value of a text, in the range of the key."""
@@ -109,16 +124,40 @@ class Key:
             self.check(self.name, value)
 
 
-def key(default: T, doc: str, check: Check | None = None, **more: Any) -> T:
+def key(default: T, check: Check | None = None, **more: Any) -> T:
     """A field of a configuration. A type checker sees the type of the default."""
-    definition = Key(default=default, doc=doc, check=check, **more)
+    definition = Key(default=default, check=check, **more)
     made: T = field(default=default, metadata={"key": definition})
     return made
 
 
-def required(doc: str, check: Check | None = None) -> Any:
+def required(check: Check | None = None) -> Any:
     """A field that has no default."""
-    return field(metadata={"key": Key(required=True, doc=doc, check=check)})
+    return field(metadata={"key": Key(required=True, check=check)})
+
+
+@cache
+def docs(config: type) -> Mapping[str, str]:
+    """The descriptions below the fields of a class and its bases. Python throws them away when it
+    compiles the class, so they are read from its source, when a client first asks for them."""
+    found: dict[str, str] = {}
+    for base in reversed(config.__mro__[:-1]):  # object has none
+        module = ast.parse(inspect.getsource(sys.modules[base.__module__]))
+        for declared in module.body:
+            if isinstance(declared, ast.ClassDef) and declared.name == base.__name__:
+                found |= _strings_below(declared)
+    return found
+
+
+def _strings_below(declared: ast.ClassDef) -> Iterator[tuple[str, str]]:
+    """Each field of a class with the string that stands below it."""
+    for declaration, text in pairwise(declared.body):
+        match declaration, text:
+            case (
+                ast.AnnAssign(target=ast.Name(id=name)),
+                ast.Expr(value=ast.Constant(value=str(words))),
+            ):
+                yield name, " ".join(words.split())
 
 
 def _type(annotation: Any) -> Type:
@@ -148,7 +187,10 @@ class Config:
                     continue
                 name = it.name.replace("_", ".")
                 definition: Key = it.metadata["key"]
-                cls._keys[name] = replace(definition, name=name, field=it.name, type=_type(it.type))
+                owner = definition.owner or cls
+                cls._keys[name] = replace(
+                    definition, name=name, field=it.name, type=_type(it.type), owner=owner
+                )
         return cls._keys
 
     @classmethod
@@ -164,9 +206,7 @@ class Config:
             return known[name]
         near = get_close_matches(name.lower().replace("_", "."), known, n=1)
         hint = f"; did you mean {near[0]}?" if near else ""
-        raise ApiException(
-            ErrorCode.invalid_config, f"Unknown {cls.kind} config name: {name}{hint}"
-        )
+        raise invalid_config(f"Unknown {cls.kind} config name: {name}{hint}")
 
     def validate_together(self) -> None:
         """Refuse values that contradict each other, by `require`."""
@@ -174,7 +214,7 @@ class Config:
     @staticmethod
     def require(holds: bool, message: str) -> None:
         if not holds:
-            raise ApiException(ErrorCode.invalid_config, message)
+            raise invalid_config(message)
 
     @classmethod
     def parse(cls, values: Mapping[str, str | None], base: Self | None = None) -> Self:
@@ -224,10 +264,7 @@ class Config:
         """One value, parsed and in range, or an ApiException."""
         it = cls.find(name)
         if text is None:
-            raise ApiException(
-                ErrorCode.invalid_request,
-                f"Null value not supported for {cls.kind} configs: {name}",
-            )
+            raise invalid_request(f"Null value not supported for {cls.kind} configs: {name}")
         return it.parse(text)
 
     def texts(self) -> dict[str, str | None]:
@@ -309,6 +346,4 @@ def not_empty(name: str, value: Any) -> None:
 
 
 def invalid(name: str, value: Any, why: str) -> ApiException:
-    return ApiException(
-        ErrorCode.invalid_config, f"Invalid value {printed(value)} for configuration {name}: {why}"
-    )
+    return invalid_config(f"Invalid value {printed(value)} for configuration {name}: {why}")

@@ -62,23 +62,18 @@ def _endpoints(name: str, value: Any) -> None:
 class ListenersConfig(LogsConfig):
     """The configuration of a broker's listeners."""
 
-    listeners: tuple[str, ...] = key(
-        ("PLAINTEXT://127.0.0.1:9092",), "The addresses where the broker listens.", _endpoints
-    )
-    advertised_listeners: tuple[str, ...] | None = key(
-        None, "The addresses for clients, if they are not those of the listeners.", _endpoints
-    )
+    listeners: tuple[str, ...] = key(("PLAINTEXT://127.0.0.1:9092",), _endpoints)
+    """The addresses where the broker listens."""
+    advertised_listeners: tuple[str, ...] | None = key(None, _endpoints)
+    """The addresses for clients, if they are not those of the listeners."""
     listener_security_protocol_map: tuple[str, ...] = key(
-        tuple(f"{each}:{each}" for each in PROTOCOLS), "The security protocol of each listener."
+        tuple(f"{each}:{each}" for each in PROTOCOLS)
     )
-    inter_broker_listener_name: str | None = key(
-        None, "The listener by which brokers connect to each other."
-    )
-    security_inter_broker_protocol: str = key(
-        "PLAINTEXT",
-        "The security protocol between brokers, if no name of a listener is given.",
-        one_of(*PROTOCOLS),
-    )
+    """The security protocol of each listener."""
+    inter_broker_listener_name: str | None = key(None)
+    """The listener by which brokers connect to each other."""
+    security_inter_broker_protocol: str = key("PLAINTEXT", one_of(*PROTOCOLS))
+    """The security protocol between brokers, if no name of a listener is given."""
     # The keys of TLS and SASL that are set, by their full names. Invariant: printed nowhere.
     security: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
 

@@ -24,8 +24,8 @@ def _unlimited_or_positive(name: str, value: Any) -> None:
 def topic_default(topic_field: str, **more: Any) -> Any:
     """A field that is the default of a topic's field. What is not given is the same as there."""
     it = TopicConfig.find(topic_field.replace("_", "."))
-    doc = f"{it.doc} The default of topics for {it.name}."
-    changes = {"doc": doc, "dynamic": True, "topic": topic_field, **more}
+    text = f" The default of topics for {it.name}."
+    changes = {"owner": TopicConfig, "text": text, "dynamic": True, "topic": topic_field, **more}
     definition = replace(it, **changes)
     return field(default=definition.default, metadata={"key": definition})
 
@@ -34,9 +34,8 @@ def topic_default(topic_field: str, **more: Any) -> Any:
 class LogsConfig(Config):
     """The configuration of a broker's logs."""
 
-    log_dirs: tuple[str, ...] = key(
-        ("/tmp/kafka-logs",), "The directories for partitions, one for each disk.", not_empty
-    )
+    log_dirs: tuple[str, ...] = key(("/tmp/kafka-logs",), not_empty)
+    """The directories for partitions, one for each disk."""
     log_segment_bytes: int = topic_default("segment_bytes")
     log_roll_ms: Long | None = topic_default("segment_ms", default=None)
     log_roll_hours: int = topic_default("segment_ms", default=7 * 24, unit=HOUR_MS, dynamic=False)
@@ -49,12 +48,10 @@ class LogsConfig(Config):
     log_flush_interval_messages: Long = topic_default("flush_messages", check=at_least(1))
     log_flush_interval_ms: Long | None = topic_default("flush_ms", default=None)
     log_flush_scheduler_interval_ms: Long = topic_default("flush_ms", dynamic=False)
-    log_flush_offset_checkpoint_interval_ms: int = key(
-        MINUTE_MS, "Without effect: they are written with the high watermarks.", at_least(0)
-    )
-    log_flush_start_offset_checkpoint_interval_ms: int = key(
-        MINUTE_MS, "Without effect: they are written with the high watermarks.", at_least(0)
-    )
+    log_flush_offset_checkpoint_interval_ms: int = key(MINUTE_MS, at_least(0))
+    """Without effect: they are written with the high watermarks."""
+    log_flush_start_offset_checkpoint_interval_ms: int = key(MINUTE_MS, at_least(0))
+    """Without effect: they are written with the high watermarks."""
     log_cleanup_policy: tuple[str, ...] = topic_default("cleanup_policy")
     log_retention_bytes: Long = topic_default("retention_bytes")
     log_retention_ms: Long | None = topic_default(
@@ -66,21 +63,14 @@ class LogsConfig(Config):
     log_retention_hours: int = topic_default(
         "retention_ms", default=7 * 24, check=_unlimited_or_positive, unit=HOUR_MS, dynamic=False
     )
-    log_retention_check_interval_ms: Long = key(
-        5 * MINUTE_MS, "How often the logs are checked for segments to delete.", at_least(1)
-    )
-    log_cleaner_enable: bool = key(
-        True, "Whether compacted topics are compacted; otherwise they grow without limit."
-    )
-    log_cleaner_backoff_ms: Long = key(
-        15_000, "How long the cleaner waits when no log is due.", at_least(0), dynamic=True
-    )
-    log_cleaner_dedupe_buffer_size: Long = key(
-        128 << 20,
-        "Memory for the keys of one round of compaction; the next round does the rest.",
-        at_least((1 << 20) + 1),
-        dynamic=True,
-    )
+    log_retention_check_interval_ms: Long = key(5 * MINUTE_MS, at_least(1))
+    """How often the logs are checked for segments to delete."""
+    log_cleaner_enable: bool = key(True)
+    """Whether compacted topics are compacted; otherwise they grow without limit."""
+    log_cleaner_backoff_ms: Long = key(15_000, at_least(0), dynamic=True)
+    """How long the cleaner waits when no log is due."""
+    log_cleaner_dedupe_buffer_size: Long = key(128 << 20, at_least((1 << 20) + 1), dynamic=True)
+    """Memory for the keys of one round of compaction; the next round does the rest."""
     log_cleaner_min_cleanable_ratio: float = topic_default("min_cleanable_dirty_ratio")
     log_cleaner_delete_retention_ms: Long = topic_default("delete_retention_ms")
     log_cleaner_min_compaction_lag_ms: Long = topic_default("min_compaction_lag_ms")

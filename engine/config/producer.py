@@ -45,64 +45,43 @@ class ProducerConfig(ClientConfig):
 
     # -- what counts as delivered
 
-    acks: str = key(
-        "1",
-        "The replicas that must have a record: none (0), the leader (1), all in sync (all).",
-        one_of("all", "0", "1"),
-    )
-    enable_idempotence: bool = key(
-        False, "Whether batches are numbered: a batch that is sent twice is stored once, in order."
-    )
-    retries: int = key(
-        INT_MAX, "How often a batch is sent again, within delivery.timeout.ms.", between(0, INT_MAX)
-    )
-    delivery_timeout_ms: int = key(
-        120_000, "The maximum time from produce() to a record's success or failure.", at_least(0)
-    )
-    max_in_flight_requests_per_connection: int = key(
-        5,
-        "Requests to one broker that have no response yet. With more than 1, a retry can change "
-        "the order of records, unless the producer is idempotent.",
-        at_least(1),
-    )
+    acks: str = key("1", one_of("all", "0", "1"))
+    """The replicas that must have a record: none (0), the leader (1), all in sync (all)."""
+    enable_idempotence: bool = key(False)
+    """Whether batches are numbered: a batch that is sent twice is stored once, in order."""
+    retries: int = key(INT_MAX, between(0, INT_MAX))
+    """How often a batch is sent again, within delivery.timeout.ms."""
+    delivery_timeout_ms: int = key(120_000, at_least(0))
+    """The maximum time from produce() to a record's success or failure."""
+    max_in_flight_requests_per_connection: int = key(5, at_least(1))
+    """Requests to one broker that have no response yet. With more than 1, a retry can change the
+    order of records, unless the producer is idempotent."""
 
     # -- transactions
 
-    transactional_id: str | None = key(
-        None,
-        "The name that identifies a producer across restarts. A new producer of this name "
-        "aborts the open transaction of the earlier one, and fences it.",
-        not_blank,
-    )
-    transaction_timeout_ms: int = key(
-        60_000, "A transaction that is open for longer is aborted by its coordinator."
-    )
+    transactional_id: str | None = key(None, not_blank)
+    """The name that identifies a producer across restarts. A new producer of this name aborts the
+    open transaction of the earlier one, and fences it."""
+    transaction_timeout_ms: int = key(60_000)
+    """A transaction that is open for longer is aborted by its coordinator."""
 
     # -- batches
 
-    batch_size: int = key(16_384, "The maximum size of a batch, before compression.", at_least(0))
-    linger_ms: Long = key(
-        0, "How long a batch that is not full waits for more records.", at_least(0)
-    )
-    compression_type: str = key(
-        "none", "The compression of batches.", one_of("none", "gzip", "snappy", "lz4", "zstd")
-    )
-    max_request_size: int = key(
-        1 << 20, "The maximum size of a record, and of a request.", at_least(0)
-    )
-    buffer_memory: Long = key(
-        32 << 20, "The maximum size of all records that wait to be delivered.", at_least(0)
-    )
-    max_block_ms: Long = key(
-        60_000, "How long produce() waits for free buffer memory or metadata.", at_least(0)
-    )
-    partitioner_class: str = key(
-        "default",
-        "How a partition is chosen. default: by the hash of the key, or for a record without a "
-        "key like sticky. sticky: the partition whose batch is being filled. roundrobin: each "
-        "in turn.",
-        one_of(*PARTITIONERS),
-    )
+    batch_size: int = key(16_384, at_least(0))
+    """The maximum size of a batch, before compression."""
+    linger_ms: Long = key(0, at_least(0))
+    """How long a batch that is not full waits for more records."""
+    compression_type: str = key("none", one_of("none", "gzip", "snappy", "lz4", "zstd"))
+    """The compression of batches."""
+    max_request_size: int = key(1 << 20, at_least(0))
+    """The maximum size of a record, and of a request."""
+    buffer_memory: Long = key(32 << 20, at_least(0))
+    """The maximum size of all records that wait to be delivered."""
+    max_block_ms: Long = key(60_000, at_least(0))
+    """How long produce() waits for free buffer memory or metadata."""
+    partitioner_class: str = key("default", one_of(*PARTITIONERS))
+    """How a partition is chosen. default: by the hash of the key, or for a record without a key
+    like sticky. sticky: the partition whose batch is being filled. roundrobin: each in turn."""
 
     @classmethod
     def parse(cls, values: Mapping[str, str | None], base: Self | None = None) -> Self:

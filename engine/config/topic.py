@@ -51,97 +51,71 @@ class TopicConfig(Config):
 
     # -- segments and their indexes
 
-    segment_bytes: int = key(
-        1 << 30, "A segment is closed before a batch would make it larger than this.", at_least(14)
-    )
-    segment_ms: Long = key(
-        7 * DAY_MS, "The maximum age of a segment that is still written to.", at_least(1)
-    )
-    segment_jitter_ms: Long = key(
-        0, "The maximum of a random time that is subtracted from segment.ms.", at_least(0)
-    )
-    segment_index_bytes: int = key(
-        10 << 20, "The preallocated size of an index; when it is full, a segment ends.", at_least(0)
-    )
-    index_interval_bytes: int = key(
-        4096, "An index gets at most one entry in so many bytes of log.", at_least(0)
-    )
-    file_delete_delay_ms: Long = key(
-        60_000, "How long a deleted file is kept as .deleted, for open readers.", at_least(0)
-    )
+    segment_bytes: int = key(1 << 30, at_least(14))
+    """A segment is closed before a batch would make it larger than this."""
+    segment_ms: Long = key(7 * DAY_MS, at_least(1))
+    """The maximum age of a segment that is still written to."""
+    segment_jitter_ms: Long = key(0, at_least(0))
+    """The maximum of a random time that is subtracted from segment.ms."""
+    segment_index_bytes: int = key(10 << 20, at_least(0))
+    """The preallocated size of an index; when it is full, a segment ends."""
+    index_interval_bytes: int = key(4096, at_least(0))
+    """An index gets at most one entry in so many bytes of log."""
+    file_delete_delay_ms: Long = key(60_000, at_least(0))
+    """How long a deleted file is kept as .deleted, for open readers."""
 
-    preallocate: bool = key(
-        False, "Without effect here: an index is always preallocated, a log file never."
-    )
+    preallocate: bool = key(False)
+    """Without effect here: an index is always preallocated, a log file never."""
 
     # -- to the disk
 
-    flush_messages: Long = key(
-        LONG_MAX, "The log is flushed after this many records at the latest.", at_least(0)
-    )
-    flush_ms: Long = key(LONG_MAX, "The log is flushed after this time at the latest.", at_least(0))
+    flush_messages: Long = key(LONG_MAX, at_least(0))
+    """The log is flushed after this many records at the latest."""
+    flush_ms: Long = key(LONG_MAX, at_least(0))
+    """The log is flushed after this time at the latest."""
 
     # -- retention and compaction
 
-    cleanup_policy: tuple[str, ...] = key(
-        ("delete",), "delete removes old segments; compact, old values of each key.", _POLICIES
-    )
-    retention_bytes: Long = key(
-        -1, "Old segments are deleted while the partition is larger than this; -1: no limit."
-    )
-    retention_ms: Long = key(
-        7 * DAY_MS,
-        "Segments whose records are older than this are deleted; -1: none.",
-        at_least(-1),
-    )
-    delete_retention_ms: Long = key(
-        DAY_MS, "How long compaction keeps a tombstone, so that slow readers see it.", at_least(0)
-    )
-    min_cleanable_dirty_ratio: float = key(
-        0.5, "A log is compacted when this share of it was not compacted yet.", between(0, 1)
-    )
-    min_compaction_lag_ms: Long = key(0, "A record is not compacted before this age.", at_least(0))
-    max_compaction_lag_ms: Long = key(
-        LONG_MAX, "A record is compacted at this age, however small the dirty part is.", at_least(1)
-    )
+    cleanup_policy: tuple[str, ...] = key(("delete",), _POLICIES)
+    """delete removes old segments; compact, old values of each key."""
+    retention_bytes: Long = key(-1)
+    """Old segments are deleted while the partition is larger than this; -1: no limit."""
+    retention_ms: Long = key(7 * DAY_MS, at_least(-1))
+    """Segments whose records are older than this are deleted; -1: none."""
+    delete_retention_ms: Long = key(DAY_MS, at_least(0))
+    """How long compaction keeps a tombstone, so that slow readers see it."""
+    min_cleanable_dirty_ratio: float = key(0.5, between(0, 1))
+    """A log is compacted when this share of it was not compacted yet."""
+    min_compaction_lag_ms: Long = key(0, at_least(0))
+    """A record is not compacted before this age."""
+    max_compaction_lag_ms: Long = key(LONG_MAX, at_least(1))
+    """A record is compacted at this age, however small the dirty part is."""
 
     # -- what may be appended
 
-    max_message_bytes: int = key(
-        (1 << 20) + 12, "The maximum size of a record batch, after compression.", at_least(0)
-    )
-    compression_type: str = key(
-        "producer", "The codec of stored batches; producer: as the producer sent them.", _CODECS
-    )
-    message_timestamp_type: str = key(
-        "CreateTime",
-        "Who sets timestamps: the producer, or the broker.",
-        one_of("CreateTime", "LogAppendTime"),
-    )
-    message_timestamp_difference_max_ms: Long = key(
-        LONG_MAX, "The maximum difference of a timestamp from the broker's clock.", at_least(0)
-    )
-    message_format_version: str = key(
-        "2.8-IV1", "Without effect, accepted for tools: the format is always 2.", _format_version
-    )
-    message_downconversion_enable: bool = key(
-        True, "Whether batches are converted for clients before 0.11, or their Fetch is refused."
-    )
+    max_message_bytes: int = key((1 << 20) + 12, at_least(0))
+    """The maximum size of a record batch, after compression."""
+    compression_type: str = key("producer", _CODECS)
+    """The codec of stored batches; producer: as the producer sent them."""
+    message_timestamp_type: str = key("CreateTime", one_of("CreateTime", "LogAppendTime"))
+    """Who sets timestamps: the producer, or the broker."""
+    message_timestamp_difference_max_ms: Long = key(LONG_MAX, at_least(0))
+    """The maximum difference of a timestamp from the broker's clock."""
+    message_format_version: str = key("2.8-IV1", _format_version)
+    """Without effect, accepted for tools: the format is always 2."""
+    message_downconversion_enable: bool = key(True)
+    """Whether batches are converted for clients before 0.11, or their Fetch is refused."""
 
     # -- replication
 
-    min_insync_replicas: int = key(
-        1, "With acks=all, a write is refused when fewer replicas are in sync.", at_least(1)
-    )
-    unclean_leader_election_enable: bool = key(
-        False, "Whether a replica that is not in sync may become leader: records can be lost."
-    )
-    leader_replication_throttled_replicas: tuple[str, ...] = key(
-        (), "Replicas that are throttled on leaders, as partition:broker; * for all.", _replicas
-    )
-    follower_replication_throttled_replicas: tuple[str, ...] = key(
-        (), "Replicas that are throttled on followers, as partition:broker; * for all.", _replicas
-    )
+    min_insync_replicas: int = key(1, at_least(1))
+    """With acks=all, a write is refused when fewer replicas are in sync."""
+    unclean_leader_election_enable: bool = key(False)
+    """Whether a replica that is not in sync may become leader: records can be lost."""
+    leader_replication_throttled_replicas: tuple[str, ...] = key((), _replicas)
+    """Replicas that are throttled on leaders, as partition:broker; * for all."""
+    follower_replication_throttled_replicas: tuple[str, ...] = key((), _replicas)
+    """Replicas that are throttled on followers, as partition:broker; * for all."""
 
     def validate_together(self) -> None:
         low, high = self.min_compaction_lag_ms, self.max_compaction_lag_ms

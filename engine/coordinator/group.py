@@ -476,7 +476,7 @@ class Group:
 
     def check_commit(self, request: Any, now: int) -> None:
         """Only members of this generation may commit; any client may if there are no members."""
-        generation = request.generation_id_or_member_epoch
+        generation = request.generation_id
         if generation < 0 and self.state is EMPTY:
             return
         member = self._member(request, generation)

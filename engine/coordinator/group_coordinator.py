@@ -18,7 +18,7 @@ from kio.schema.heartbeat.v4.request import HeartbeatRequest
 from kio.schema.join_group.v7.request import JoinGroupRequest
 from kio.schema.leave_group.v4.request import LeaveGroupRequest, MemberIdentity
 from kio.schema.list_groups.v4.request import ListGroupsRequest
-from kio.schema.offset_commit.v8.request import OffsetCommitRequest
+from kio.schema.offset_commit.v8 import request as commit_v8
 from kio.schema.offset_delete.v0.request import OffsetDeleteRequest
 from kio.schema.offset_fetch.v7.request import OffsetFetchRequest
 from kio.schema.sync_group.v5.request import SyncGroupRequest
@@ -33,9 +33,12 @@ from engine.coordinator.group_metadata_manager import GroupMetadataManager
 from engine.coordinator.records import MAX_STRING_BYTES
 from engine.coordinator.responses import NO_MEMBER
 from engine.coordinator.timers import AlarmKind
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.model import Event, TopicPartition
+from engine.wire.names import named
 from engine.wire.primitives import milliseconds
+
+OffsetCommitRequest: Any = named(commit_v8.OffsetCommitRequest)
 
 MAX_NAME_BYTES = MAX_STRING_BYTES - 100  # a suffix is added to a name
 
@@ -54,7 +57,7 @@ def join(groups: GroupMetadataManager, request: Any, caller: Caller, now: int) -
     names = [caller.client_id, request.group_instance_id or "", request.protocol_type]
     names += [each.name for each in request.protocols]
     if any(len(each.encode()) > MAX_NAME_BYTES for each in names):
-        raise ApiException(ErrorCode.invalid_request, "a name is too long for a record")
+        raise invalid_request("a name is too long for a record")
     if group is None:
         if request.member_id != NO_MEMBER:
             raise _unknown_member(request.member_id)

@@ -43,7 +43,7 @@ WRITE_ERRORS: Mapping[ErrorCode, ErrorCode] = {
 def commit(groups: GroupMetadataManager, request: Any, caller: Caller, now: int) -> Any:
     def find_group() -> Group:
         group = groups.find(request.group_id, may_be_empty=True)
-        if group is None and request.generation_id_or_member_epoch >= 0:
+        if group is None and request.generation_id >= 0:
             raise ApiException(ErrorCode.illegal_generation, "there is no such group any more")
         group = group or groups.new(request.group_id)
         group.check_commit(request, now)

@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from enum import IntEnum
 from typing import NamedTuple
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.quotas import connection_quotas
 from engine.quotas.client_quota_manager import QuotaKind
 from engine.quotas.entity import DEFAULT, TYPES, ClientQuotaEntity, Name
@@ -57,15 +57,15 @@ def entity_of(parts: Iterable[tuple[str, str | None]]) -> ClientQuotaEntity:
     given: dict[str, Name] = {}
     for kind, name in parts:
         if kind not in TYPES:
-            raise _invalid(f"Unhandled client quota entity type: {kind}")
+            raise invalid_request(f"Unhandled client quota entity type: {kind}")
         if name == "":
-            raise _invalid(f"Empty {kind} not supported")
+            raise invalid_request(f"Empty {kind} not supported")
         given[kind] = DEFAULT if name is None else name
     if not given:
-        raise _invalid("Invalid empty client quota entity")
+        raise invalid_request("Invalid empty client quota entity")
     entity = ClientQuotaEntity(*(given.get(kind) for kind in TYPES))
     if entity.ip is not None and len(given) > 1:
-        raise _invalid(
+        raise invalid_request(
             "Invalid quota entity combination, IP entity should not be used with user/client ID "
             "entity."
         )
@@ -77,7 +77,7 @@ def check_address(name: str) -> None:
     try:
         ipaddress.ip_address(name)
     except ValueError:
-        raise _invalid(f"{name} is not a valid IP or resolvable host.") from None
+        raise invalid_request(f"{name} is not a valid IP or resolvable host.") from None
 
 
 def altered(
@@ -89,7 +89,7 @@ def altered(
         if value is None:
             changed.pop(key, None)
         elif key not in keys:
-            raise _invalid(f"Invalid configuration key {key}")
+            raise invalid_request(f"Invalid configuration key {key}")
         elif key in _LONGS:
             changed[key] = str(_whole(key, value, _LONG, "LONG"))
         elif key in IP_KEYS:
@@ -105,7 +105,7 @@ def _whole(key: str, value: float, limit: int, kind: str) -> int:
     whole = 0 if math.isnan(value) else int(max(-limit, min(near, limit)))
     whole = min(whole, limit - 1)
     if abs(float(whole) - value) > _EPSILON:
-        raise _invalid(f"Configuration {key} must be a {kind} value")
+        raise invalid_request(f"Configuration {key} must be a {kind} value")
     return whole
 
 
@@ -137,17 +137,17 @@ def _components(components: Iterable[FilterComponent]) -> dict[str, FilterCompon
         if each.match_type not in list(MatchType):
             raise ApiException(ErrorCode.unknown_server_error, UNEXPECTED)
         if each.type == "":
-            raise _invalid("Unexpected empty filter component entity type")
+            raise invalid_request("Unexpected empty filter component entity type")
         if each.type not in TYPES:
             raise ApiException(
                 ErrorCode.unsupported_version, f"Custom entity type '{each.type}' not supported"
             )
         if each.type in wanted:
             short = each.type.removesuffix("-id")
-            raise _invalid(f"Duplicate {short} filter component entity type")
+            raise invalid_request(f"Duplicate {short} filter component entity type")
         wanted[each.type] = each
     if "ip" in wanted and len(wanted) > 1:
-        raise _invalid(
+        raise invalid_request(
             "Invalid entity filter component combination, IP filter component should not be used "
             "with user or clientId filter component."
         )
@@ -171,7 +171,3 @@ def java_text(value: float) -> str:
         shortest = (f"{value:.{places}e}" for places in range(1, 17))
         digits, _, exponent = next(it for it in shortest if float(it) == value).partition("e")
     return f"{digits if '.' in digits else digits + '.0'}E{int(exponent)}"
-
-
-def _invalid(message: str) -> ApiException:
-    return ApiException(ErrorCode.invalid_request, message)

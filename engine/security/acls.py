@@ -11,7 +11,7 @@ type MATCH selects each pattern that covers the name, and not only a pattern of 
 """
 
 from enum import IntEnum
-from typing import NamedTuple, Self
+from typing import Any, NamedTuple, Self
 
 WILDCARD = "*"  # every name, every host
 EVERYBODY = "User:*"
@@ -122,6 +122,9 @@ class ResourcePattern(NamedTuple):
         return self.name in (name, WILDCARD)
 
 
+ENTRY_FIELDS = ("principal", "host", "operation", "permission_type")  # of a request or response
+
+
 class AccessControlEntry(NamedTuple):
     principal: str  # "User:alice", or EVERYBODY
     host: str  # an address, or WILDCARD
@@ -135,10 +138,29 @@ class AccessControlEntry(NamedTuple):
             and self.operation in (operation, AclOperation.ALL)
         )
 
+    @classmethod
+    def of(cls, row: Any) -> Self:
+        """From the fields of a request or a response."""
+        operation, permission = AclOperation(row.operation), AclPermissionType(row.permission_type)
+        return cls(row.principal, row.host, operation, permission)
+
+    def fields(self) -> dict[str, Any]:
+        return dict(zip(ENTRY_FIELDS, self, strict=True))
+
 
 class AclBinding(NamedTuple):
     resource: ResourcePattern
     entry: AccessControlEntry
+
+    @classmethod
+    def of(cls, kind: int, name: str, pattern: int, row: Any) -> Self:
+        """From the fields of a request or a response; `row` has those of the entry."""
+        resource = ResourcePattern(AclResourceType(kind), name, PatternType(pattern))
+        return cls(resource, AccessControlEntry.of(row))
+
+    @property
+    def is_unknown(self) -> bool:
+        return 0 in (*self.resource, *self.entry)
 
 
 class AclBindingFilter(NamedTuple):

@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, invalid_config
 
 USER = "user_"
 FLAGS = ("required", "requisite", "sufficient", "optional")
@@ -104,6 +104,4 @@ def _quoted(text: str) -> str:
 
 
 def _invalid(name: str, why: str) -> ApiException:
-    return ApiException(
-        ErrorCode.invalid_config, f"Invalid value [hidden] for configuration {name}: {why}"
-    )
+    return invalid_config(f"Invalid value [hidden] for configuration {name}: {why}")

@@ -16,7 +16,7 @@ from collections.abc import Iterable
 from typing import Any, NamedTuple
 from urllib.parse import quote, unquote
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, invalid_config
 from engine.security.mechanism import AuthenticationFailed
 
 RULES = "ssl.principal.mapping.rules"
@@ -123,4 +123,4 @@ def _referenced(reference: re.Match[str], match: re.Match[str]) -> str:
 
 
 def _invalid(rule: str) -> ApiException:
-    return ApiException(ErrorCode.invalid_config, f"{RULES}: Invalid rule: {rule}")
+    return invalid_config(f"{RULES}: Invalid rule: {rule}")

@@ -21,7 +21,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, invalid_config
 
 Get = Callable[[str], str | None]  # the text of a key, or None
 
@@ -136,4 +136,4 @@ def _reason(error: OSError | ValueError, location: str | None) -> str:
 
 
 def _invalid(name: str, why: str) -> ApiException:
-    return ApiException(ErrorCode.invalid_config, f"Invalid configuration of {name}: {why}")
+    return invalid_config(f"Invalid configuration of {name}: {why}")

@@ -101,7 +101,7 @@ def _size(records: Any) -> int:
 def _commits(request: Any) -> str:
     rows = [(topic.name, each) for topic in request.topics for each in topic.partitions]
     found = [f"{name}-{each.partition_index} to {each.committed_offset}" for name, each in rows]
-    return f"{', '.join(found)} in generation {request.generation_id_or_member_epoch}"
+    return f"{', '.join(found)} in generation {request.generation_id}"
 
 
 def _partitions(request: Any) -> str:

@@ -81,7 +81,7 @@ class SimulatedBroker:
     @property
     def broker(self) -> Broker | None:
         """None while the process is down or still starting."""
-        return self.current.server.broker if self.current is not None else None
+        return self.current.built if self.current is not None else None
 
     @property
     def is_up(self) -> bool:
@@ -130,12 +130,16 @@ class RunningBroker:
         self.process = process
         self.environment = environment
         self.is_stopping = False  # a controlled shutdown is in progress
+        self.built: Broker | None = None  # None while the process still looks for ZooKeeper
         self._emit, self._over = emit, over
         process.do(self._start)
 
     def _start(self) -> None:
-        self.server = BrokerServer(self.environment.config, self.environment)
+        self.server = BrokerServer(self.environment.config, self.environment, self._note)
         self.process.spawn(self._run())
+
+    def _note(self, broker: Broker) -> None:
+        self.built = broker
 
     async def _run(self) -> None:
         try:
@@ -158,9 +162,9 @@ class RunningBroker:
 
         async def ask() -> None:
             try:
-                if self.server.broker is None:
+                if self.built is None:
                     raise ApiException(ErrorCode.not_controller, "this broker is still starting")
-                done(await gateway_of(self.server.broker).controller_service.ask(event))
+                done(await gateway_of(self.built).controller_service.ask(event))
             except ApiException as error:
                 done(error)
 
@@ -170,8 +174,8 @@ class RunningBroker:
 
     @property
     def broker(self) -> Broker:
-        assert self.server.broker is not None, "it is still starting"
-        return self.server.broker
+        assert self.built is not None, "it is still starting"
+        return self.built
 
     @property
     def session(self) -> int | None:

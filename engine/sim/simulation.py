@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 from engine.broker.metadata import PartitionInfo
 from engine.cluster.request_faults import api_of
 from engine.cluster.topics import dotted
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.sim.client import Client, Delivery, Row, rows_of
@@ -130,7 +130,7 @@ class Simulation:
         Each name in `producer` is a producer of its own.
         """
         if str(acks) not in ACKS:
-            raise ApiException(ErrorCode.invalid_request, f"acks is 0, 1 or 'all', not {acks!r}")
+            raise invalid_request(f"acks is 0, 1 or 'all', not {acks!r}")
         sent = self._producer(producer).send(
             TopicPartition(topic, partition),
             value,

@@ -12,6 +12,7 @@ from typing import Any
 
 from engine.broker.handlers.results import codes_in
 from engine.errors import ErrorCode
+from engine.wire.by_topic import partitions_in
 
 REQUESTS = frozenset(
     {"InitProducerId", "AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"}
@@ -39,14 +40,11 @@ def transaction_text(name: str, what: Any) -> str | None:
 
 def _asked(name: str, what: Any) -> str:
     """Who asks, in which epoch, and for what."""
-    prefix = "v3_and_below_" * (name == "AddPartitionsToTxn")
-    epoch = getattr(what, f"{prefix}producer_epoch")
-    words = [str(getattr(what, f"{prefix}transactional_id"))]
-    words += [] if epoch < 0 else [f"epoch {epoch}"]
+    epoch = what.producer_epoch
+    words = [str(what.transactional_id), *([] if epoch < 0 else [f"epoch {epoch}"])]
     match name:
         case "AddPartitionsToTxn":
-            topics = what.v3_and_below_topics
-            words.append(_listed(f"{it.name}-{n}" for it in topics for n in it.partitions))
+            words.append(_listed(map(str, partitions_in(what.topics))))
         case "AddOffsetsToTxn":
             words.append(f"offsets of {what.group_id}")
         case "TxnOffsetCommit":

@@ -30,7 +30,7 @@ from typing import TypeVar
 from uuid import UUID, uuid4
 
 from engine.config import TopicConfig
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_config
 from engine.model import Event, TopicPartition
 from engine.storage import checkpoints, files
 from engine.storage.loading import load
@@ -73,10 +73,9 @@ class LogDirectory:
             fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError as error:
             os.close(fd)
-            raise ApiException(
-                ErrorCode.invalid_config,
+            raise invalid_config(
                 f"Failed to acquire lock on file .lock in {self.path}. "
-                "A Kafka instance in another process or thread is using this directory.",
+                "A Kafka instance in another process or thread is using this directory."
             ) from error
         except OSError:
             os.close(fd)
@@ -99,11 +98,10 @@ class LogDirectory:
                 "Configured zookeeper.connect may be wrong.",
             )
         if stored_id != broker_id:
-            raise ApiException(
-                ErrorCode.invalid_config,
+            raise invalid_config(
                 f"Configured broker.id {broker_id} doesn't match stored broker.id {stored_id} in "
                 f"{path}. If you moved your data, make sure your configured broker.id matches. "
-                "If you intend to create a new broker, you should use an empty data directory.",
+                "If you intend to create a new broker, you should use an empty data directory."
             )
 
     def partitions(self, now: int) -> list[TopicPartition]:

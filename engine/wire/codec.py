@@ -19,6 +19,7 @@ from engine.wire.apis import APIS, Api
 from engine.wire.errors import Malformed, RequestHeader, UnservedVersion
 from engine.wire.frame import SIZE, Frame
 from engine.wire.messages.versions import at
+from engine.wire.names import named
 from engine.wire.old_versions import OLDEST_IN_KIO, declare
 from engine.wire.primitives import BYTES_ERRORS, SHORT, Draft, SizedSlice
 
@@ -135,5 +136,4 @@ def _declared(api: Api, version: int, kind: str) -> type:
     if version < (oldest := OLDEST_IN_KIO.get(api, 0)):
         return declare(_declared(api, oldest, kind), api, version, kind)
     name = api.name.title().replace("_", "") + kind.title()
-    declared: type = getattr(import_module(api.schema(version, kind)), name)
-    return declared
+    return named(getattr(import_module(api.schema(version, kind)), name))

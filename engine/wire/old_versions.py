@@ -73,7 +73,7 @@ DIFFERENCES: Mapping[tuple[Api, str], Mapping[int, Differences]] = {
             "committed_metadata": (COMMIT_TIMESTAMP, OldField("committed_metadata")),
         },
         0: {
-            "generation_id_or_member_epoch": (),
+            "generation_id": (),
             "member_id": (),
             "committed_metadata": (OldField("committed_metadata"),),
         },

@@ -167,7 +167,7 @@ def commit_by_hand(
     )
     request = Body(
         group_id=group,
-        generation_id_or_member_epoch=member[1],
+        generation_id=member[1],
         member_id=member[0],
         group_instance_id=None,
         topics=(Body(name=topic, partitions=(row,)),),

@@ -76,7 +76,7 @@ class GenerationRule(Protocol):
 def put_generation(guard: RuleGuard) -> Rules:
     class RuledGroup(Group):
         def check_commit(self, request: Any, now: int) -> None:
-            generation = request.generation_id_or_member_epoch
+            generation = request.generation_id
             try:
                 super().check_commit(request, now)
                 decided = True

@@ -30,7 +30,7 @@ from pathlib import Path
 from random import Random
 
 from engine.cluster.cluster import Cluster
-from engine.cluster.faults import End
+from engine.cluster.link_faults import End
 from engine.model import NO_BROKER
 from engine.storage.batch import HEADER_SIZE
 from engine.wire.apis import Api

@@ -167,7 +167,7 @@ class Member:
             return ask
         request = ask.request
         self._signatures += 1
-        who = f"{request.generation_id_or_member_epoch} {request.member_id} {self._signatures:05}"
+        who = f"{request.generation_id} {request.member_id} {self._signatures:05}"
         topics = tuple(
             replace(
                 topic,

@@ -18,17 +18,17 @@ def test_a_leader_cut_from_a_follower(cluster, truth, work, direction):
     state = truth.state(work.topic, 0)
     victim = next(b for b in state.isr if b not in (state.leader, truth.controller()))
     if direction == "both":
-        cluster.cut(state.leader, victim)
+        cluster.faults.cut(state.leader, victim)
     elif direction == "to the follower":
-        cluster.cut(state.leader, victim, both=False)
+        cluster.faults.cut(state.leader, victim, both=False)
     else:
-        cluster.cut(victim, state.leader, both=False)
+        cluster.faults.cut(victim, state.leader, both=False)
 
     alone = truth.await_isr(work.topic, 0, set(state.isr) - {victim})
     assert (alone.leader, alone.epoch) == (state.leader, state.epoch)
     work.advance(partitions=(0,))
 
-    cluster.heal()
+    cluster.faults.heal()
     truth.await_whole(work.topic)
     verdict = work.verdict()
     assert verdict.good, verdict
@@ -41,12 +41,12 @@ def test_a_leader_cut_from_both_followers(cluster, truth, work):
     with Probe(cluster, state.leader) as probe:
         assert probe.append(probed, 0, b"before") is ErrorCode.none
         for other in set(cluster.brokers) - {state.leader}:
-            cluster.cut(state.leader, other)
+            cluster.faults.cut(state.leader, other)
         assert probe.append(probed, 0, b"in between") is ErrorCode.not_enough_replicas_after_append
         assert truth.state(probed, 0).isr == (state.leader,)
         assert probe.append(probed, 0, b"after") is ErrorCode.not_enough_replicas
 
-        cluster.heal()
+        cluster.faults.heal()
         truth.await_whole(probed)
         until(lambda: probe.values(probed, 0) == [b"before", b"in between"])
     work.advance()
@@ -65,7 +65,7 @@ def test_a_leader_cut_from_zookeeper_alone(cluster, truth, work, also):
         if (state.leader == controller) == (also == "leader and controller")
     )
     with Probe(cluster, before.leader) as probe:
-        cluster.cut(before.leader, "zookeeper")
+        cluster.faults.cut(before.leader, "zookeeper")
         truth.await_brokers(set(cluster.brokers) - {before.leader})
         after = truth.await_leader(probed, number, other_than=before.leader)
         assert before.leader not in after.isr
@@ -77,7 +77,7 @@ def test_a_leader_cut_from_zookeeper_alone(cluster, truth, work, also):
         assert probe.is_silent() or probe.is_refused(asked)
     assert before.leader not in truth.state(probed, number).isr
 
-    cluster.heal()
+    cluster.faults.heal()
     truth.await_brokers(set(cluster.brokers))
     truth.await_whole(probed)
     with Probe(cluster, truth.state(probed, number).leader) as probe:
@@ -93,11 +93,11 @@ def test_a_controller_cut_from_a_broker(cluster, truth, work):
     """What it has to say reaches that broker late, but it does."""
     controller = truth.await_controller()
     victim = next(broker for broker in cluster.brokers if broker != controller)
-    cluster.cut(controller, victim)
+    cluster.faults.cut(controller, victim)
     late = new_topic(cluster, truth, whole=False)
     number = next(n for n, state in truth.states(late).items() if state.leader != victim)
     truth.await_isr(late, number, set(cluster.brokers) - {victim})
-    cluster.heal()
+    cluster.faults.heal()
     truth.await_whole(late)
     work.advance()
     verdict = work.verdict()

@@ -57,7 +57,7 @@ LEADER, FOLLOWER, SLOW = 1, 2, 3  # of partition 0 of `topic`
 def cluster() -> Iterator[Cluster]:
     cluster = Cluster(3, config=CONFIG)
     for broker in cluster.brokers:  # a cluster's config is every broker's, and a rack is not
-        node = cluster._node(broker)
+        node = cluster._processes[broker]
         node._settings = {**node._settings, "broker.rack": f"rack-{broker}"}
     with cluster:
         yield cluster

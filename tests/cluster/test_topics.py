@@ -21,23 +21,23 @@ def whole(cluster):
 
 
 def test_a_topic_its_records_and_its_leader(cluster):
-    name = cluster.topic("lines", replicas=[1, 2, 3], retention_ms=86_400_000)
-    again = cluster.topic("lines", partitions=2)
+    name = cluster.topics.create("lines", replicas=[1, 2, 3], retention_ms=86_400_000)
+    again = cluster.topics.create("lines", partitions=2)
     assert (name, again) == ("lines", "lines-2")
-    assert cluster.write(name, ["a", "b"], acks="all") == [0, 1]
-    assert cluster.read(name) == ["a", "b"]
-    assert cluster.read(again, partition=1) == []
-    assert (cluster.leader(name), set(cluster.isr(name))) == (1, {1, 2, 3})
+    assert cluster.topics.write(name, ["a", "b"], acks="all") == [0, 1]
+    assert cluster.topics.read(name) == ["a", "b"]
+    assert cluster.topics.read(again, partition=1) == []
+    assert (cluster.topics.leader(name), set(cluster.topics.isr(name))) == (1, {1, 2, 3})
     assert b'"retention.ms":"86400000"' in cluster.znode(f"/config/topics/{name}")
     with pytest.raises(ApiException, match="there is no partition nothing-0"):
-        cluster.isr("nothing")
+        cluster.topics.isr("nothing")
 
 
 def test_records_of_all_partitions_with_their_keys(cluster):
-    name = cluster.topic("keyed", partitions=2)
-    assert not cluster.records(name).rows
-    cluster.write(name, ["a=1", "b=1", "a=2"], key=lambda value: value[0], timestamp=1000)
-    found = cluster.records(name)
+    name = cluster.topics.create("keyed", partitions=2)
+    assert not cluster.topics.records(name).rows
+    cluster.topics.write(name, ["a=1", "b=1", "a=2"], key=lambda value: value[0], timestamp=1000)
+    found = cluster.topics.records(name)
     assert found.head == ["partition", "offset", "key", "value"]
     assert sorted(found.column("value")) == ["a=1", "a=2", "b=1"]
     assert all(key == value[0] for _, _, key, value in found)
@@ -45,7 +45,7 @@ def test_records_of_all_partitions_with_their_keys(cluster):
 
 
 def test_two_requests_on_the_way(cluster):
-    name = cluster.topic("pair", replicas=[1])
+    name = cluster.topics.create("pair", replicas=[1])
     with single_requests.connection(cluster, 1) as one:
         one.send(Api.PRODUCE, single_requests.produce_request(name, "tea"))
         one.send(Api.FETCH, single_requests.fetch_request(name, wait_ms=1000))
@@ -57,35 +57,35 @@ def test_two_requests_on_the_way(cluster):
 
 
 def test_after_a_kill_mend_makes_everything_whole(cluster):
-    name = cluster.topic("mended", replicas=[1, 2, 3])
-    cluster.write(name, ["a"])
+    name = cluster.topics.create("mended", replicas=[1, 2, 3])
+    cluster.topics.write(name, ["a"])
     cluster.kill(1)
-    cluster.wait("a new leader", lambda: cluster.leader(name) in (2, 3))
+    cluster.wait("a new leader", lambda: cluster.topics.leader(name) in (2, 3))
     cluster.drop_next_answer(2, Api.PRODUCE)
     cluster.drop_next_answer(3, Api.PRODUCE)
     cluster.mend()
-    assert cluster.write(name, ["b"]) == [1]  # stored once: no answer was lost
+    assert cluster.topics.write(name, ["b"]) == [1]  # stored once: no answer was lost
     cluster.pause(3)
     cluster.mend()
-    assert set(cluster.isr(name)) == {1, 2, 3}
-    assert cluster.read(name) == ["a", "b"]
+    assert set(cluster.topics.isr(name)) == {1, 2, 3}
+    assert cluster.topics.read(name) == ["a", "b"]
 
 
 def test_a_thousand_records_are_read_at_once(cluster):
-    name = cluster.topic("many", replicas=[1, 2, 3])
-    cluster.write(name, (str(number) for number in range(1000)))
+    name = cluster.topics.create("many", replicas=[1, 2, 3])
+    cluster.topics.write(name, (str(number) for number in range(1000)))
     began = time.monotonic()
-    assert len(cluster.read(name)) == 1000
+    assert len(cluster.topics.read(name)) == 1000
     assert time.monotonic() - began < 10  # not a pause of PAUSE after each
 
 
 def test_zookeeper_can_be_paused(cluster):
-    name = cluster.topic("quiet", replicas=[1, 2, 3])
+    name = cluster.topics.create("quiet", replicas=[1, 2, 3])
     reader = KazooClient(cluster.zookeeper)
     cluster.pause("zookeeper")
     connected = reader.start_async()
     try:
-        assert cluster.write(name, ["a"]) == [0]
+        assert cluster.topics.write(name, ["a"]) == [0]
         assert not connected.wait(0.3)
         cluster.mend()
         assert connected.wait(20)
@@ -98,20 +98,20 @@ def test_zookeeper_can_be_paused(cluster):
 
 
 def test_a_zookeeper_that_does_not_answer_is_named(cluster, monkeypatch):
-    name = cluster.topic("asked", replicas=[1, 2, 3])
+    name = cluster.topics.create("asked", replicas=[1, 2, 3])
     cluster.pause("zookeeper")
     try:
         with monkeypatch.context() as sooner:
             sooner.setattr(clients, "ZOOKEEPER_WAIT_S", 0.5)
             with pytest.raises(ApiException, match=r"no answer from ZooKeeper at .* in 0\.5 s: is"):
-                cluster.isr(name)
+                cluster.topics.isr(name)
     finally:
         cluster.resume("zookeeper")
-    assert cluster.isr(name) == (1, 2, 3)
+    assert cluster.topics.isr(name) == (1, 2, 3)
 
 
 def test_single_requests_go_to_the_broker_that_is_named(cluster):
-    name = cluster.topic("by-hand", replicas=[1, 2, 3])
+    name = cluster.topics.create("by-hand", replicas=[1, 2, 3])
     refused = single_requests.produce(cluster, 2, name, "no")
     assert (refused.ok, refused.code) == (False, ErrorCode.not_leader_or_follower)
     assert single_requests.produce(cluster, 1, name, "yes").offset == 0
@@ -136,8 +136,8 @@ def test_a_session_with_zookeeper_that_has_ended_is_made_again(cluster):
 
 
 def test_records_that_are_deleted_while_a_topic_is_read_are_passed_over(cluster, monkeypatch):
-    name = cluster.topic("shrinking", replicas=[1, 2, 3])
-    cluster.write(name, "abcdef")
+    name = cluster.topics.create("shrinking", replicas=[1, 2, 3])
+    cluster.topics.write(name, "abcdef")
     look = Consumer.get_watermark_offsets
 
     def look_and_delete(consumer, place):
@@ -149,4 +149,4 @@ def test_records_that_are_deleted_while_a_topic_is_read_are_passed_over(cluster,
         return found
 
     monkeypatch.setattr(Consumer, "get_watermark_offsets", look_and_delete)
-    assert cluster.read(name) == ["d", "e", "f"]
+    assert cluster.topics.read(name) == ["d", "e", "f"]

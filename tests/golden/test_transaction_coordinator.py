@@ -96,7 +96,7 @@ class Story(Steps):
         if what == "add":
             (code,) = {
                 row.partition_error_code
-                for topic in answer.results_by_topic_v3_and_below
+                for topic in answer.results
                 for row in topic.results_by_partition
             }
         else:

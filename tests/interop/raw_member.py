@@ -96,10 +96,8 @@ class Member(Raw):
             committed_leader_epoch=-1,
             committed_metadata="",
         )
-        who = self._who()
-        who["generation_id_or_member_epoch"] = who.pop("generation_id")
         topics = (Message(name=topic, partitions=(row,)),)
-        answer = self.ask(Api.OFFSET_COMMIT, Message(**who | {"topics": topics} | more))
+        answer = self.ask(Api.OFFSET_COMMIT, Message(**self._who() | {"topics": topics} | more))
         return ErrorCode(answer.topics[0].partitions[0].error_code)
 
     def committed(self, topic: str, partition: int = 0) -> int:

@@ -85,45 +85,45 @@ def test_a_broker_that_dies_by_itself_is_noticed(cluster):
     assert cluster.state().brokers[1].status is Status.DOWN
     (died,) = cluster.events(before[-1].number)
     assert (died.kind, died.data) == ("broker.died", {"broker": 1, "reason": "SIGKILL"})
-    cluster.restart(1)
+    cluster.faults.restart(1)
 
 
 def test_nobody_else_gets_the_port_of_a_broker_that_is_down(cluster):
     port = int(cluster.bootstrap.rpartition(":")[2])
-    cluster.kill(1)
+    cluster.faults.kill(1)
     with pytest.raises(ConnectionRefusedError):
         socket.create_connection(("127.0.0.1", port))
-    held = cluster._node(1)._reserved
+    held = cluster._processes[1]._reserved
     assert held is not None
     assert held.getsockname()[1] == port
-    cluster.restart(1)
+    cluster.faults.restart(1)
     assert cluster.bootstrap == f"127.0.0.1:{port}"
 
 
 def test_killed_while_it_starts(cluster):
-    cluster.kill(1)
+    cluster.faults.kill(1)
     failures = []
 
     def restart() -> None:
         try:
-            cluster.restart(1)
+            cluster.faults.restart(1)
         except ApiException as error:
             failures.append(error.message)
 
     starting = threading.Thread(target=restart)
     starting.start()
     until(lambda: cluster.child(1).alive)
-    cluster.kill(1)
+    cluster.faults.kill(1)
     starting.join(ANSWER_S)
     assert not starting.is_alive()
     assert [message for message in failures if "broker 1" in message or "no broker" in message]
-    cluster.restart(1)
+    cluster.faults.restart(1)
     assert cluster.state().brokers[1].answers
 
 
 def test_it_can_be_started_without_waiting_for_it(cluster):
-    cluster.kill(1)
-    cluster.restart(1, wait=False)
+    cluster.faults.kill(1)
+    cluster.faults.restart(1, wait=False)
     until(lambda: cluster.state().brokers[1].answers)
 
 
@@ -131,7 +131,10 @@ def test_it_can_be_started_without_waiting_for_it(cluster):
     ("one", "other"), [(1, 1), (1, 2), (0, "zookeeper"), ("zookeeper", "zookeeper"), (1, "1")]
 )
 def test_there_is_no_such_link(cluster, one, other):
-    for fault in (lambda: cluster.cut(one, other), lambda: cluster.slow(one, other, 5)):
+    for fault in (
+        lambda: cluster.faults.cut(one, other),
+        lambda: cluster.faults.slow(one, other, 5),
+    ):
         with pytest.raises(ApiException, match="there is no link"):
             fault()
     assert cluster.state().links == ()
@@ -144,11 +147,11 @@ def test_there_is_no_such_broker(cluster):
 
 
 def test_a_cut_is_in_force_when_it_was_asked_for_and_over_when_it_is_healed(cluster):
-    cluster.cut(1, "zookeeper")
+    cluster.faults.cut(1, "zookeeper")
     both = (LinkState("1", "zookeeper", True), LinkState("zookeeper", "1", True))
     assert cluster.state().links == both
     until(lambda: cluster.state().brokers[1].session is None)
-    cluster.heal()
+    cluster.faults.heal()
     assert cluster.state().links == ()
     until(lambda: cluster.state().brokers[1].session is not None)
     until(lambda: cluster.state().controller == 1)
@@ -160,46 +163,46 @@ def test_that_links_are_whole_again_is_told_once_and_only_after_a_fault(cluster)
 
     before = cluster.events()[-1].number
     cluster.mend()
-    cluster.heal()
-    cluster.heal(1, "zookeeper")
+    cluster.faults.heal()
+    cluster.faults.heal(1, "zookeeper")
     assert healed() == []
-    cluster.slow(1, "zookeeper", 5)
+    cluster.faults.slow(1, "zookeeper", 5)
     cluster.mend()
     cluster.mend()
     assert healed() == [{}]
-    cluster.slow(1, "zookeeper", 5)
+    cluster.faults.slow(1, "zookeeper", 5)
     for _ in range(2):
-        cluster.heal(1, "zookeeper")
+        cluster.faults.heal(1, "zookeeper")
     assert healed() == [{}, {"one": 1, "other": "zookeeper"}]
 
 
 def test_a_paused_broker_gets_its_faults_when_it_goes_on(cluster):
-    cluster.pause(1)
-    cluster.cut(1, "zookeeper")
-    cluster.resume(1)
+    cluster.faults.pause(1)
+    cluster.faults.cut(1, "zookeeper")
+    cluster.faults.resume(1)
     until(lambda: cluster.state().brokers[1].session is None)
-    cluster.heal()
+    cluster.faults.heal()
     until(lambda: cluster.state().brokers[1].session is not None)
 
 
 @pytest.mark.long
 def test_a_broker_that_is_down_gets_its_faults_when_it_starts(cluster):
     """From its first word on: it never reaches ZooKeeper."""
-    cluster.kill(1)
-    cluster.cut(1, "zookeeper")
-    cluster.restart(1, wait=False)
+    cluster.faults.kill(1)
+    cluster.faults.cut(1, "zookeeper")
+    cluster.faults.restart(1, wait=False)
     child = cluster.child(1)
     assert child.wait(ANSWER_S) == 1
     assert "ZooKeeper" in child.output()
     assert "session: connected" not in child.output()
-    cluster.heal()
-    cluster.restart(1)
+    cluster.faults.heal()
+    cluster.faults.restart(1)
 
 
 def test_a_broker_that_stops_in_order(cluster):
-    assert cluster.stop_broker(1) == 0
+    assert cluster.faults.stop_broker(1) == 0
     assert cluster.deaths() == []
-    cluster.restart(1)
+    cluster.faults.restart(1)
 
 
 # -- the end of it all -----------------------------------------------------------------------
@@ -210,7 +213,7 @@ import signal, sys
 from engine.cluster.cluster import Cluster
 with Cluster(2) as cluster:
     if "paused" in sys.argv:
-        cluster.pause(2)
+        cluster.faults.pause(2)
     pids = [cluster.child(1).pid, cluster.child(2).pid, cluster.child("zookeeper").pid]
     print(cluster.data, *pids, flush=True)
     signal.pause()

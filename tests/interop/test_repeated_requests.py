@@ -72,7 +72,7 @@ def answers(table):
 def test_half_of_an_aborted_transaction_is_committed_by_the_last_ones_commit(
     cluster, pair, producer
 ):
-    cluster.repeat_request(1, "EndTxn")
+    cluster.requests.repeat(1, "EndTxn")
     assert faults(cluster) == [
         {"fault": "repeat", "api": "END_TXN", "ms": None, "times": 1, "kept": 0}
     ]
@@ -82,18 +82,18 @@ def test_half_of_an_aborted_transaction_is_committed_by_the_last_ones_commit(
     ]
     producer.begin_transaction()
     write(producer, pair, "c", 0)
-    assert answers(cluster.deliver_repeats(1)) == [("END_TXN", "NONE")]
+    assert answers(cluster.requests.deliver_repeats(1)) == [("END_TXN", "NONE")]
     write(producer, pair, "d", 1)
     producer.abort_transaction(ANSWER_S)
     assert committed(cluster, pair) == [["a", "c"], ["b"]]
 
 
 def test_half_of_a_committed_transaction_is_lost_by_the_last_ones_abort(cluster, pair, producer):
-    cluster.repeat_request(1, "EndTxn")
+    cluster.requests.repeat(1, "EndTxn")
     transact(producer, pair, ["a", "b"], commits=False)
     producer.begin_transaction()
     write(producer, pair, "c", 0)
-    assert answers(cluster.deliver_repeats(1)) == [("END_TXN", "NONE")]
+    assert answers(cluster.requests.deliver_repeats(1)) == [("END_TXN", "NONE")]
     write(producer, pair, "d", 1)
     producer.commit_transaction(ANSWER_S)
     assert committed(cluster, pair) == [[], ["d"]]
@@ -101,14 +101,14 @@ def test_half_of_a_committed_transaction_is_lost_by_the_last_ones_abort(cluster,
 
 def test_after_init_producer_id_it_is_refused(cluster, pair, producer):
     """What a client can do: a new session after an unknown outcome, with the next epoch."""
-    cluster.repeat_request(1, "EndTxn")
+    cluster.requests.repeat(1, "EndTxn")
     transact(producer, pair, ["a", "b"])
     with making(cluster.bootstrap) as make:
         again = make(transactional_id=f"late-{pair}")
         again.init_transactions(ANSWER_S)
         again.begin_transaction()
         write(again, pair, "c", 0)
-        assert answers(cluster.deliver_repeats(1)) == [("END_TXN", "PRODUCER_FENCED")]
+        assert answers(cluster.requests.deliver_repeats(1)) == [("END_TXN", "PRODUCER_FENCED")]
         write(again, pair, "d", 1)
         again.abort_transaction(ANSWER_S)
     assert committed(cluster, pair) == [["a"], ["b"]]
@@ -117,10 +117,10 @@ def test_after_init_producer_id_it_is_refused(cluster, pair, producer):
 def test_late_partitions_open_a_transaction_that_its_producer_does_not_know(
     cluster, pair, producer
 ):
-    cluster.repeat_request(1, "AddPartitionsToTxn")
+    cluster.requests.repeat(1, "AddPartitionsToTxn")
     transact(producer, pair, ["a", "b"])
     until(lambda: completed(cluster, pair))
-    assert answers(cluster.deliver_repeats(1)) == [("ADD_PARTITIONS_TO_TXN", "NONE")]
+    assert answers(cluster.requests.deliver_repeats(1)) == [("ADD_PARTITIONS_TO_TXN", "NONE")]
     state = cluster.state().transactions[f"late-{pair}"]
     assert state.state == "Ongoing"
     assert state.partitions == (f"{pair}-0",)
@@ -150,19 +150,19 @@ def test_a_late_produce_that_is_new_to_its_partition_blocks_readers(
 
 def test_a_late_marker_ends_what_is_open_in_its_partition(cluster, pair, producer):
     """WriteTxnMarkers goes from broker to broker; here from the broker to itself."""
-    cluster.repeat_request(1, "WriteTxnMarkers")
+    cluster.requests.repeat(1, "WriteTxnMarkers")
     transact(producer, pair, ["a", "b"])
     until(lambda: faults(cluster)[0]["kept"] == 1)
     producer.begin_transaction()
     write(producer, pair, "c", 0)
-    assert answers(cluster.deliver_repeats(1)) == [("WRITE_TXN_MARKERS", "NONE")]
+    assert answers(cluster.requests.deliver_repeats(1)) == [("WRITE_TXN_MARKERS", "NONE")]
     producer.abort_transaction(ANSWER_S)
     assert committed(cluster, pair) == [["a", "c"], ["b"]]
 
 
 def test_it_comes_by_itself_after_so_many_ms(cluster, pair, producer):
     before = cluster.events()[-1].number
-    cluster.repeat_request(1, "EndTxn", ms=300)
+    cluster.requests.repeat(1, "EndTxn", ms=300)
     transact(producer, pair, ["a", "b"])
     until(lambda: [it for it in cluster.events(before) if it.kind == "request.repeated"])
     events = {it.kind: it.data for it in cluster.events(before)}
@@ -173,16 +173,16 @@ def test_it_comes_by_itself_after_so_many_ms(cluster, pair, producer):
 
 def test_the_first_one_is_done_and_answered_as_always(cluster, client, pair):
     """A copy has no connection, so nobody hears how it is answered; healed, it never comes."""
-    cluster.repeat_request(1, "Produce")
+    cluster.requests.repeat(1, "Produce")
     with making(cluster.bootstrap) as make:
         plain = make(enable_idempotence=False)
         write(plain, pair, "a", 0)
-        assert answers(cluster.deliver_repeats(1)) == [("PRODUCE", "NONE")]
+        assert answers(cluster.requests.deliver_repeats(1)) == [("PRODUCE", "NONE")]
         assert cluster.read(pair, 0) == ["a", "a"]
-        cluster.repeat_request(1, "Produce")
+        cluster.requests.repeat(1, "Produce")
         write(plain, pair, "b", 0)
         cluster.heal()
-        assert answers(cluster.deliver_repeats(1)) == []
+        assert answers(cluster.requests.deliver_repeats(1)) == []
     assert cluster.read(pair, 0) == ["a", "a", "b"]
 
 

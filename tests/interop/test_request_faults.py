@@ -49,7 +49,7 @@ def values(client, topic):
 
 def test_so_many_requests_fail_and_nothing_is_stored(cluster, client, topic):
     before = now(cluster)
-    cluster.fail_requests(1, "Produce", "NOT_ENOUGH_REPLICAS", times=2)
+    cluster.requests.fail(1, "Produce", "NOT_ENOUGH_REPLICAS", times=2)
     row = {"fault": "fail", "api": "PRODUCE", "error": "NOT_ENOUGH_REPLICAS", "times": 2}
     assert faults(cluster) == [row]
     codes = [client.produce(topic, batch("a")).error_code for _ in range(3)]
@@ -64,20 +64,20 @@ def test_so_many_requests_fail_and_nothing_is_stored(cluster, client, topic):
 
 def test_the_error_is_where_kafka_puts_it(cluster, client, topic):
     """Of a partition, of a topic, of the whole request; and only of the API that was named."""
-    cluster.fail_requests(1, Api.METADATA, ErrorCode.leader_not_available)
-    cluster.fail_requests(1, "FIND_COORDINATOR", "COORDINATOR_NOT_AVAILABLE")
+    cluster.requests.fail(1, Api.METADATA, ErrorCode.leader_not_available)
+    cluster.requests.fail(1, "FIND_COORDINATOR", "COORDINATOR_NOT_AVAILABLE")
     (row,) = client.ask(Api.METADATA, metadata(topic)).topics
     assert row.error_code == ErrorCode.leader_not_available
     assert client.produce(topic, batch("a")).error_code == ErrorCode.none
     assert [each["api"] for each in faults(cluster)] == ["FIND_COORDINATOR"]
-    cluster.fail_requests(1, "Fetch", "NOT_LEADER_OR_FOLLOWER")
+    cluster.requests.fail(1, "Fetch", "NOT_LEADER_OR_FOLLOWER")
     answer = client.fetch(topic, 0)
     assert answer.error_code == ErrorCode.not_leader_or_follower
     assert client.fetch(topic, 0).error_code == ErrorCode.none
 
 
 def test_with_acks_0_an_error_closes_the_connection(cluster, client, topic):
-    cluster.fail_requests(1, "Produce", "NOT_ENOUGH_REPLICAS")
+    cluster.requests.fail(1, "Produce", "NOT_ENOUGH_REPLICAS")
     client.post(Api.PRODUCE, produce(topic, batch("a"), acks=0))
     assert client.hung_up()
 
@@ -85,11 +85,11 @@ def test_with_acks_0_an_error_closes_the_connection(cluster, client, topic):
 def test_it_is_taken_back_by_none_of_them_and_by_heal(cluster, client, topic):
     before = now(cluster)
     for take_back in (
-        lambda: cluster.fail_requests(1, "Produce", "NOT_ENOUGH_REPLICAS", times=0),
+        lambda: cluster.requests.fail(1, "Produce", "NOT_ENOUGH_REPLICAS", times=0),
         cluster.heal,
         cluster.mend,
     ):
-        cluster.fail_requests(1, "Produce", "NOT_ENOUGH_REPLICAS", times=99)
+        cluster.requests.fail(1, "Produce", "NOT_ENOUGH_REPLICAS", times=99)
         take_back()
         assert faults(cluster) == []
         assert client.produce(topic, batch("a")).error_code == ErrorCode.none
@@ -103,11 +103,11 @@ def test_clients_try_again_after_an_error_that_passes(cluster, client, topic):
         ours = make()
         for producer in (ours, stock):
             told = Told()
-            cluster.fail_requests(1, "Produce", "NOT_ENOUGH_REPLICAS", times=2)
+            cluster.requests.fail(1, "Produce", "NOT_ENOUGH_REPLICAS", times=2)
             producer.produce(topic, b"again", partition=0, on_delivery=told)
             assert producer.flush(ANSWER_S) == 0
             assert told.errors == [None] and faults(cluster) == []
-        cluster.fail_requests(1, "Produce", "INVALID_RECORD")
+        cluster.requests.fail(1, "Produce", "INVALID_RECORD")
         told = Told()
         ours.produce(topic, b"refused", partition=0, on_delivery=told)
         assert ours.flush(ANSWER_S) == 0
@@ -119,16 +119,16 @@ def test_clients_try_again_after_an_error_that_passes(cluster, client, topic):
 @pytest.mark.parametrize(
     ("ask", "says"),
     [
-        (lambda it: it.fail_requests(1, "Produced", "NOT_ENOUGH_REPLICAS"), "write its name as"),
-        (lambda it: it.fail_requests(1, "AlterIsr", "NOT_ENOUGH_REPLICAS"), "no API 'AlterIsr'"),
-        (lambda it: it.fail_requests(1, "Produce", "TOO_BAD"), "no error of Kafka's"),
-        (lambda it: it.fail_requests(1, "Produce", "NONE"), "no error of Kafka's"),
-        (lambda it: it.fail_requests(1, "Produce", "NOT_COORDINATOR", times=-1), "times is a"),
-        (lambda it: it.fail_requests(7, "Produce", "NOT_COORDINATOR"), "there is no broker 7"),
-        (lambda it: it.drop_next_answer(1, "Produced"), "write its name as Kafka does"),
-        (lambda it: it.drop_next_answer(7), "there is no broker 7"),
-        (lambda it: it.slow_coordinator(1, -5), "ms is a number from 0"),
-        (lambda it: it.slow_coordinator(7, 5), "there is no broker 7"),
+        (lambda it: it.requests.fail(1, "Produced", "NOT_ENOUGH_REPLICAS"), "write its name as"),
+        (lambda it: it.requests.fail(1, "AlterIsr", "NOT_ENOUGH_REPLICAS"), "no API 'AlterIsr'"),
+        (lambda it: it.requests.fail(1, "Produce", "TOO_BAD"), "no error of Kafka's"),
+        (lambda it: it.requests.fail(1, "Produce", "NONE"), "no error of Kafka's"),
+        (lambda it: it.requests.fail(1, "Produce", "NOT_COORDINATOR", times=-1), "times is a"),
+        (lambda it: it.requests.fail(7, "Produce", "NOT_COORDINATOR"), "there is no broker 7"),
+        (lambda it: it.requests.drop_next_answer(1, "Produced"), "write its name as Kafka does"),
+        (lambda it: it.requests.drop_next_answer(7), "there is no broker 7"),
+        (lambda it: it.requests.slow_coordinator(1, -5), "ms is a number from 0"),
+        (lambda it: it.requests.slow_coordinator(7, 5), "there is no broker 7"),
     ],
 )
 def test_what_is_not_there_is_refused_in_a_sentence(cluster, ask, says):
@@ -142,7 +142,7 @@ def test_what_is_not_there_is_refused_in_a_sentence(cluster, ask, says):
 def test_a_broker_that_does_not_run_is_to_be_started_first(cluster):
     cluster.pause(1)
     with pytest.raises(ApiException, match=r"broker 1 is paused: first call cluster.resume\(1\)"):
-        cluster.fail_requests(1, "Produce", "NOT_ENOUGH_REPLICAS")
+        cluster.requests.fail(1, "Produce", "NOT_ENOUGH_REPLICAS")
     cluster.resume(1)
     until(lambda: cluster.state().brokers[1].answers)
 
@@ -159,7 +159,7 @@ def test_our_producer_sends_again_what_is_stored_already(
         producer = make(enable_idempotence=idempotent, retries=5)
         producer.produce(topic, b"first", partition=0)
         assert producer.flush(ANSWER_S) == 0
-        cluster.drop_next_answer(1, "Produce")
+        cluster.requests.drop_next_answer(1, "Produce")
         assert faults(cluster) == [{"fault": "drop", "api": "PRODUCE", "times": 1}]
         producer.produce(topic, b"second", partition=0, on_delivery=told)
         assert producer.flush(ANSWER_S) == 0
@@ -190,20 +190,20 @@ def test_a_slow_coordinator_is_late_and_nobody_else(cluster, client, topic):
     }
     with closing(confluent_kafka.Consumer(settings)) as consumer, Raw(cluster.bootstrap) as other:
         consumer.commit(offsets=committed, asynchronous=False)
-        cluster.slow_coordinator(1, slow_ms)
+        cluster.requests.slow_coordinator(1, slow_ms)
         assert faults(cluster) == [{"fault": "slow coordinator", "ms": slow_ms}]
         late = took(lambda: consumer.commit(offsets=committed, asynchronous=False))
         assert late >= slow_ms / 1000
         asked = took(lambda: other.produce(topic, batch("a")))
         assert asked < slow_ms / 1000
-        cluster.slow_coordinator(1, 0)
+        cluster.requests.slow_coordinator(1, 0)
         assert faults(cluster) == []
         assert took(lambda: consumer.commit(offsets=committed, asynchronous=False)) < late
 
 
 def test_a_slow_coordinator_delays_transactions_but_not_idempotent_producers(cluster, topic):
     slow_ms = 3000
-    cluster.slow_coordinator(1, slow_ms)
+    cluster.requests.slow_coordinator(1, slow_ms)
     with making(cluster.bootstrap) as make:
         plain = make(enable_idempotence=True)
 

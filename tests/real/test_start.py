@@ -21,7 +21,7 @@ import sys
 from engine.cluster.kafka_process import KAFKA
 from tests.real.kafka import MixedCluster
 cluster = MixedCluster({1: KAFKA}).start()
-print(cluster.child(1).pid, cluster._nodes[1].port, flush=True)
+print(cluster.child(1).pid, cluster._processes[1].port, flush=True)
 sys.stdin.read()
 """
 

@@ -400,7 +400,7 @@ def test_a_broker_that_restarts_in_an_election_never_knows_a_part_of_the_topics(
     seen = 0
     for _ in range(3000):
         world.run(1)
-        broker = world[2].running.server.broker  # None while it starts
+        broker = world[2].running.built  # None while it starts
         if broker and broker.metadata.controller != NO_BROKER:
             seen += 1
             assert broker.metadata.partition(ORDERS) and broker.metadata.partition(CAKES)

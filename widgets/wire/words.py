@@ -166,16 +166,14 @@ def _commit(it: Exchange, fields: Fields) -> str:
 
 
 def _transaction(it: Exchange, fields: Fields) -> str:
-    prefix = "v3_and_below_" if fields.leaf("v3_and_below_transactional_id") else ""
     group = [f"offsets of {fields.first('group_id')}"] if fields.leaf("group_id") else []
     places = _listed([place for place, _ in fields.partitions()])
-    return " · ".join([*_producer(fields, prefix), *group, *places])
+    return " · ".join([*_producer(fields), *group, *places])
 
 
-def _producer(fields: Fields, prefix: str = "") -> list[str]:
+def _producer(fields: Fields) -> list[str]:
     """The transactional id, and the epoch of the producer that asks."""
-    id, epoch = fields.first(f"{prefix}transactional_id"), fields.first(f"{prefix}producer_epoch")
-    return [id, f"epoch {epoch}"]
+    return [fields.first("transactional_id"), f"epoch {fields.first('producer_epoch')}"]
 
 
 def _commit_in(it: Exchange, fields: Fields) -> str:

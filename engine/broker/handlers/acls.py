@@ -14,8 +14,8 @@ from kio.schema.delete_acls.v2 import response as delete_v2
 from kio.schema.describe_acls.v2 import response as describe_v2
 
 from engine.broker.call import Call
-from engine.broker.handlers.results import attempt, bad_request, code_of, error_fields
-from engine.errors import ApiException, ErrorCode
+from engine.broker.handlers.results import attempt, code_of, error_fields
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.gateway import ControllerGateway
 from engine.security.acls import (
     CLUSTER_NAME,
@@ -54,7 +54,7 @@ async def describe(
                 resource_type=resource.type,
                 resource_name=resource.name,
                 pattern_type=resource.pattern,
-                acls=tuple(describe_v2.AclDescription(**_numbers(each.entry)) for each in bindings),
+                acls=tuple(describe_v2.AclDescription(**each.entry.fields()) for each in bindings),
             )
             for resource, bindings in groupby(found, lambda binding: binding.resource)
         ),
@@ -89,20 +89,11 @@ async def create(
 
 
 def _binding(creation: Any) -> AclBinding:
-    resource = ResourcePattern(
-        AclResourceType(creation.resource_type),
-        creation.resource_name,
-        PatternType(creation.resource_pattern_type),
-    )
-    entry = AccessControlEntry(
-        creation.principal,
-        creation.host,
-        AclOperation(creation.operation),
-        AclPermissionType(creation.permission_type),
-    )
-    if 0 in (resource.type, resource.pattern, entry.operation, entry.permission):
+    kind, pattern = creation.resource_type, creation.resource_pattern_type
+    binding = AclBinding.of(kind, creation.resource_name, pattern, creation)
+    if binding.is_unknown:
         raise Malformed(f"an access control list has unknown elements: {creation}")
-    return AclBinding(resource, entry)
+    return binding
 
 
 def _check(authorizer: AclAuthorizer | None, binding: AclBinding) -> None:
@@ -118,11 +109,11 @@ def _check(authorizer: AclAuthorizer | None, binding: AclBinding) -> None:
             ErrorCode.unknown_server_error, f"{entry} selects entries, and is not one itself"
         )
     if resource.type is AclResourceType.CLUSTER and resource.name != CLUSTER_NAME:
-        raise bad_request(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
+        raise invalid_request(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not resource.name:
-        raise bad_request("Invalid empty resource name")
+        raise invalid_request("Invalid empty resource name")
     if "/" in resource.name:
-        raise bad_request("Failed to create ACL")
+        raise invalid_request("Failed to create ACL")
     try:
         check_principal(entry.principal)
     except ValueError as error:
@@ -182,7 +173,7 @@ async def _delete(
                     resource_type=resource.type,
                     resource_name=resource.name,
                     pattern_type=resource.pattern,
-                    **_numbers(entry),
+                    **entry.fields(),
                 )
             )
     return deleted
@@ -201,12 +192,3 @@ def _filter(asked: Any, kind: int, pattern: int) -> AclBindingFilter:
     if found.is_unknown:
         raise Malformed(f"a filter has unknown elements: {found}")
     return found
-
-
-def _numbers(entry: AccessControlEntry) -> dict[str, Any]:
-    return {
-        "principal": entry.principal,
-        "host": entry.host,
-        "operation": entry.operation,
-        "permission_type": entry.permission,
-    }

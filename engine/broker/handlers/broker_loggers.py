@@ -17,7 +17,7 @@ from typing import Any
 
 from kio.schema.describe_configs.v4.response import DescribeConfigsResourceResult
 
-from engine.broker.handlers.results import bad_request
+from engine.errors import invalid_request
 
 ROOT = "root"
 OURS = ("engine.", "kafka.")
@@ -44,7 +44,7 @@ class Operation(IntEnum):
 
 def described(broker_id: int, name: str) -> list[DescribeConfigsResourceResult]:
     if not name:
-        raise bad_request("Broker id must not be empty")
+        raise invalid_request("Broker id must not be empty")
     check_broker(broker_id, name)
     return [
         DescribeConfigsResourceResult(
@@ -75,10 +75,10 @@ def alter(broker_id: int, name: str, changes: Iterable[Any], validate_only: bool
 def check_broker(broker_id: int, name: str, or_empty: str = "") -> None:
     """A broker answers for itself only. "" is refused where it does not mean all brokers."""
     if name and not name.isdecimal():
-        raise bad_request(f"Broker id must be an integer, but it is: {name}")
+        raise invalid_request(f"Broker id must be an integer, but it is: {name}")
     if name and int(name) != broker_id:
         expected = f"{broker_id}{or_empty}"
-        raise bad_request(f"Unexpected broker id, expected {expected} but received {name}")
+        raise invalid_request(f"Unexpected broker id, expected {expected} but received {name}")
 
 
 def _loggers() -> dict[str, logging.Logger]:
@@ -96,18 +96,18 @@ def _check(name: str, loggers: dict[str, logging.Logger], change: Any) -> None:
     )
     match change.config_operation:
         case Operation.SET | Operation.DELETE if change.name not in loggers:
-            raise bad_request(f"{resource}: Logger {change.name} does not exist!")
+            raise invalid_request(f"{resource}: Logger {change.name} does not exist!")
         case Operation.SET if change.value not in LEVELS:
-            raise bad_request(
+            raise invalid_request(
                 f"{resource}: Cannot set the log level of {change.name} to {change.value} as it is "
                 f"not a supported log level. Valid log levels are {', '.join(LEVELS)}"
             )
         case Operation.DELETE if change.name == ROOT:
-            raise bad_request(f"Removing the log level of the {ROOT} logger is not allowed")
+            raise invalid_request(f"Removing the log level of the {ROOT} logger is not allowed")
         case Operation.APPEND | Operation.SUBTRACT as operation:
             word = Operation(operation).name
-            raise bad_request(f"{word} operation is not allowed for the BROKER_LOGGER resource")
+            raise invalid_request(f"{word} operation is not allowed for the BROKER_LOGGER resource")
         case Operation.SET | Operation.DELETE:
             return
         case _:
-            raise bad_request(f"There is no config operation {change.config_operation}")
+            raise invalid_request(f"There is no config operation {change.config_operation}")

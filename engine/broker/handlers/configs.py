@@ -33,7 +33,6 @@ from engine.broker.handlers import broker_loggers
 from engine.broker.handlers.broker_loggers import Operation
 from engine.broker.handlers.results import (
     attempt,
-    bad_request,
     code_of,
     error_fields,
     message_of,
@@ -52,7 +51,7 @@ from engine.config import (
 )
 from engine.config.inert import check_dynamic
 from engine.config.key import printed
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.delta import EVERY_BROKER
 from engine.metadata.gateway import ControllerGateway
 from engine.replication.replica_manager import ReplicaManager
@@ -97,7 +96,7 @@ def _described(entry: Entry, request: Any) -> describe_v4.DescribeConfigsResourc
 
 def _refuse_null(names: Iterable[str]) -> None:
     if named := ",".join(names):
-        raise bad_request(f"Null value not supported for : {named}")
+        raise invalid_request(f"Null value not supported for : {named}")
 
 
 def _operate(config: type[Config], values: dict[str, str], change: Any) -> None:
@@ -110,13 +109,15 @@ def _operate(config: type[Config], values: dict[str, str], change: Any) -> None:
             word = Operation(operation).name.lower()
             key = config.known().get(change.name) or config.find(change.name)
             if key.type != Type.LIST:
-                raise bad_request(f"Config value {word} is not allowed for config key: {key.name}")
+                raise invalid_request(
+                    f"Config value {word} is not allowed for config key: {key.name}"
+                )
             old = _items(values.get(key.name, printed(key.default)))
             named = _items(change.value)
             kept = [item for item in old if item not in named]
             values[key.name] = ",".join(kept if word == "subtract" else [*old, *named])
         case _:
-            raise bad_request(f"There is no config operation {change.config_operation}")
+            raise invalid_request(f"There is no config operation {change.config_operation}")
 
 
 def _items(text: str | None) -> list[str]:
@@ -148,12 +149,12 @@ class ConfigHandlers:
                 broker_loggers.check_broker(self.broker_id, name, " or empty string,")
                 return Entity("brokers", str(int(name)) if name else EVERY_BROKER)
             case Resource.BROKER_LOGGER:
-                raise bad_request(
+                raise invalid_request(
                     "AlterConfigs is deprecated and does not support the resource type "
                     "BROKER_LOGGER"
                 )
             case _:
-                raise bad_request(
+                raise invalid_request(
                     f"Unexpected resource type {asked.resource_type} for resource {name}"
                 )
 
@@ -221,7 +222,7 @@ class ConfigHandlers:
         unknown = next((each for each in types if each not in list(Resource)), None)
         rows = []
         for asked in request.resources:
-            outcome: object = bad_request(f"Unexpected resource type {unknown}")
+            outcome: object = invalid_request(f"Unexpected resource type {unknown}")
             if unknown is None:
                 outcome = await attempt(change(asked, request.validate_only))
             rows.append(
@@ -244,7 +245,7 @@ class ConfigHandlers:
             name for name, count in Counter(it.name for it in asked.configs).items() if count > 1
         ]
         if twice:
-            raise bad_request(f"Error due to duplicate config keys : {','.join(twice)}")
+            raise invalid_request(f"Error due to duplicate config keys : {','.join(twice)}")
         _refuse_null(
             f"{each.config_operation}:{each.name}"
             for each in asked.configs
@@ -298,6 +299,6 @@ class ConfigHandlers:
             kind = Resource.TOPIC if entity.kind == "topics" else Resource.BROKER
             name = "" if entity.name == EVERY_BROKER and kind is Resource.BROKER else entity.name
             what = f"ConfigResource(type={kind.name}, name='{name}')"
-            raise bad_request(
+            raise invalid_request(
                 f"Invalid config value for resource {what}: {error.message}"
             ) from error

@@ -30,7 +30,7 @@ from kio.schema.list_partition_reassignments.v0 import response as list_v0
 from engine.broker.call import Call
 from engine.broker.handlers.results import attempt, deadline, error_fields
 from engine.broker.metadata import Metadata
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.gateway import ControllerGateway, Outcomes
 from engine.model import TopicPartition
 from engine.wire.by_topic import by_partition, partitions_in, topics_of
@@ -152,7 +152,7 @@ class ElectLeadersHandler:
         self, wanted: frozenset[TopicPartition] | None, kind: int, until: float
     ) -> Outcomes:
         if kind not in list(Election):
-            raise ApiException(ErrorCode.invalid_request, f"There is no election type {kind}")
+            raise invalid_request(f"There is no election type {kind}")
         unclean = kind == Election.UNCLEAN
         outcomes = await _in_time(self.gateway.elect_leaders(wanted, unclean=unclean), until)
         leads = partial(self._leads, unclean)

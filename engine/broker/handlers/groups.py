@@ -22,7 +22,7 @@ from engine.broker.coordinator_service import CoordinatorService, GroupService, 
 from engine.broker.creation import AutoTopicCreationManager
 from engine.broker.handlers.results import attempt, code_of, message_of
 from engine.broker.metadata import AliveBroker, Metadata
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.model import NO_BROKER
 from engine.wire.primitives import NO_THROTTLE
 
@@ -59,7 +59,7 @@ class FindCoordinatorHandler:
             TRANSACTION: self.transactions,
         }
         if kind not in kinds:
-            raise ApiException(ErrorCode.invalid_request, f"unknown coordinator type {kind}")
+            raise invalid_request(f"unknown coordinator type {kind}")
         topic = kinds[kind].partition_of(key).topic
         if topic not in self.metadata.topics:
             try:

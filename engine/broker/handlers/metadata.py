@@ -26,7 +26,7 @@ from engine.broker.call import Call
 from engine.broker.creation import AutoTopicCreationManager
 from engine.broker.handlers.results import attempt, code_of
 from engine.broker.metadata import Metadata, PartitionInfo, TopicInfo
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.model import NO_BROKER
 from engine.security.acls import SUPPORTED, AclResourceType, bits
 from engine.topics import INTERNAL, check_name
@@ -80,7 +80,7 @@ async def _find(
     metadata: Metadata, creation: AutoTopicCreationManager, asked: Any, create: bool
 ) -> TopicInfo:
     if asked.name is None or asked.topic_id is not None:
-        raise ApiException(ErrorCode.invalid_request, "a topic is requested by name, not by id")
+        raise invalid_request("a topic is requested by name, not by id")
     topic = metadata.topics.get(asked.name)
     if topic is not None:
         return topic

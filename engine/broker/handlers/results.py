@@ -65,10 +65,6 @@ def error_fields(outcome: object) -> dict[str, Any]:
     return {"error_code": code_of(outcome), "error_message": message_of(outcome)}
 
 
-def bad_request(message: str) -> ApiException:
-    return ApiException(ErrorCode.invalid_request, message)
-
-
 def deadline(timeout: timedelta) -> float:
     """When the time-out of a request ends, in the loop's time."""
     return asyncio.get_running_loop().time() + timeout.total_seconds()

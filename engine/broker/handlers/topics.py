@@ -30,7 +30,7 @@ from engine.broker.creation import AutoTopicCreationManager, Plan
 from engine.broker.handlers.results import attempt, code_of, deadline, error_fields
 from engine.broker.metadata import Metadata, TopicInfo
 from engine.config import BrokerConfig, describe_topic
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.gateway import ControllerGateway
 from engine.model import NO_BROKER
 from engine.topics import check_assignment, spread_further
@@ -42,7 +42,7 @@ DELETION_DISABLED_SINCE = 3  # older versions have no error of that name
 
 def _check_once(names: Counter[str], name: str) -> None:
     if names[name] > 1:
-        raise ApiException(ErrorCode.invalid_request, f"{name} is in the request twice")
+        raise invalid_request(f"{name} is in the request twice")
 
 
 async def _each(
@@ -196,9 +196,7 @@ class TopicHandlers:
 
     def _find(self, wanted: Wanted) -> TopicInfo:
         if wanted.name is not None and wanted.id is not None:
-            raise ApiException(
-                ErrorCode.invalid_request, "Topic name and topic ID can not both be specified."
-            )
+            raise invalid_request("Topic name and topic ID can not both be specified.")
         topics = self.metadata.topics
         if wanted.id is None:
             found, code = topics.get(wanted.name or ""), ErrorCode.unknown_topic_or_partition

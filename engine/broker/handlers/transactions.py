@@ -23,7 +23,7 @@ from engine.broker.coordinator_topic import OFFSETS
 from engine.broker.handlers.results import attempt, code_of, replicated
 from engine.broker.producer_ids import ProducerIds
 from engine.broker.purgatory import Purgatory
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.model import NO_EPOCH, TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 from engine.storage import control
@@ -69,7 +69,7 @@ async def init_producer_id(
 async def _new_id(producer_ids: ProducerIds, request: Any) -> int:
     """For a producer without a transactional id. If it had a producer id, it gets another one."""
     if (request.producer_id == NO_PRODUCER_ID) != (request.producer_epoch == NO_EPOCH):
-        raise ApiException(ErrorCode.invalid_request, "a producer id needs an epoch")
+        raise invalid_request("a producer id needs an epoch")
     return await producer_ids.next()
 
 

@@ -20,7 +20,7 @@ from engine.broker.call import Call
 from engine.broker.handlers.results import error_fields
 from engine.config import BrokerConfig
 from engine.config.protocol import Feature
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.gateway import ControllerGateway
 from engine.wire.apis import Api
 from engine.wire.primitives import NO_THROTTLE
@@ -65,7 +65,7 @@ async def update_features(
         refused = ApiException(ErrorCode.not_controller, "This is not the correct controller.")
     elif not config.speaks(Feature.FEATURE_VERSIONS):
         why = "Feature versioning system is disabled."
-        refused = ApiException(ErrorCode.invalid_request, why)
+        refused = invalid_request(why)
     updates = () if refused else request.feature_updates
     return UpdateFeaturesResponse(
         throttle_time=NO_THROTTLE,

@@ -10,55 +10,54 @@ from kio.schema.create_acls.v2.request import AclCreation, CreateAclsRequest
 from kio.schema.delete_acls.v2.request import DeleteAclsFilter, DeleteAclsRequest
 from kio.schema.describe_acls.v2.request import DescribeAclsRequest
 
-from engine.client.cluster import ClusterClient, check
-from engine.security.acls import (
-    AccessControlEntry,
-    AclBinding,
-    AclBindingFilter,
-    AclOperation,
-    AclPermissionType,
-    AclResourceType,
-    PatternType,
-    ResourcePattern,
-)
+from engine.client.admin.operation import TO_ANY, check_row, check_rows, operation
+from engine.security.acls import AclBinding, AclBindingFilter
 from engine.wire.apis import Api
 
 
-def describe_acls(cluster: ClusterClient, wanted: AclBindingFilter) -> list[AclBinding]:
-    response = cluster.ask_any(Api.DESCRIBE_ACLS, DescribeAclsRequest(**_fields(wanted)))
-    check(response.error_code, response.error_message)
+def _described(response: Any) -> list[AclBinding]:
+    check_row(response)
     return [_binding(row, entry) for row in response.resources for entry in row.acls]
 
 
-def create_acls(cluster: ClusterClient, bindings: Iterable[AclBinding]) -> None:
+def _binding(row: Any, entry: Any) -> AclBinding:
+    return AclBinding.of(row.resource_type, row.resource_name, row.pattern_type, entry)
+
+
+@operation(Api.DESCRIBE_ACLS, TO_ANY, _described)
+def describe_acls(wanted: AclBindingFilter) -> DescribeAclsRequest:
+    return DescribeAclsRequest(**_fields(wanted))
+
+
+@operation(Api.CREATE_ACLS, TO_ANY, lambda response: check_rows(response.results))
+def create_acls(bindings: Iterable[AclBinding]) -> CreateAclsRequest:
     """Raises the first error; the others may have been created."""
-    creations = tuple(
-        AclCreation(
-            resource_type=resource.type,
-            resource_name=resource.name,
-            resource_pattern_type=resource.pattern,
-            principal=entry.principal,
-            host=entry.host,
-            operation=entry.operation,
-            permission_type=entry.permission,
+    return CreateAclsRequest(
+        creations=tuple(
+            AclCreation(
+                resource_type=resource.type,
+                resource_name=resource.name,
+                resource_pattern_type=resource.pattern,
+                **entry.fields(),
+            )
+            for resource, entry in bindings
         )
-        for resource, entry in bindings
     )
-    response = cluster.ask_any(Api.CREATE_ACLS, CreateAclsRequest(creations=creations))
-    for result in response.results:
-        check(result.error_code, result.error_message)
 
 
-def delete_acls(cluster: ClusterClient, filters: Iterable[AclBindingFilter]) -> list[AclBinding]:
+def _deleted(response: Any) -> list[AclBinding]:
+    check_rows(response.filter_results)
+    rows = [row for result in response.filter_results for row in result.matching_acls]
+    check_rows(rows)
+    return [_binding(row, row) for row in rows]
+
+
+@operation(Api.DELETE_ACLS, TO_ANY, _deleted)
+def delete_acls(filters: Iterable[AclBindingFilter]) -> DeleteAclsRequest:
     """What was deleted."""
-    request = DeleteAclsRequest(filters=tuple(DeleteAclsFilter(**_fields(it)) for it in filters))
-    deleted = []
-    for result in cluster.ask_any(Api.DELETE_ACLS, request).filter_results:
-        check(result.error_code, result.error_message)
-        for row in result.matching_acls:
-            check(row.error_code, row.error_message)
-            deleted.append(_binding(row, row))
-    return deleted
+    return DeleteAclsRequest(
+        filters=tuple(DeleteAclsFilter(**_fields(wanted)) for wanted in filters)
+    )
 
 
 def _fields(wanted: AclBindingFilter) -> dict[str, Any]:
@@ -71,12 +70,3 @@ def _fields(wanted: AclBindingFilter) -> dict[str, Any]:
         "operation": wanted.operation,
         "permission_type": wanted.permission,
     }
-
-
-def _binding(row: Any, entry: Any) -> AclBinding:
-    kind, pattern = AclResourceType(row.resource_type), PatternType(row.pattern_type)
-    operation, permission = AclOperation(entry.operation), AclPermissionType(entry.permission_type)
-    return AclBinding(
-        ResourcePattern(kind, row.resource_name, pattern),
-        AccessControlEntry(entry.principal, entry.host, operation, permission),
-    )

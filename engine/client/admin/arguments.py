@@ -12,21 +12,24 @@ from engine.client.values import TopicPartition
 T = TypeVar("T")
 
 
-def groups_of(request: list[ConsumerGroupTopicPartitions]) -> list[ConsumerGroupTopicPartitions]:
-    for it in listed(request, ConsumerGroupTopicPartitions):
-        if not isinstance(it.group_id, str):
+def groups_of(
+    request: list[ConsumerGroupTopicPartitions],
+) -> dict[str, ConsumerGroupTopicPartitions]:
+    """The groups of a request, by their ids."""
+    for group in listed(request, ConsumerGroupTopicPartitions):
+        if not isinstance(group.group_id, str):
             raise TypeError("'group_id' must be a string")
-        if not it.group_id:
+        if not group.group_id:
             raise ValueError("'group_id' cannot be empty")
-    return some(request, ConsumerGroupTopicPartitions)
+    return {group.group_id: group for group in some(request, ConsumerGroupTopicPartitions)}
 
 
 def listed(these: Sequence[T], kind: type[T]) -> list[T]:
     if not isinstance(these, list | tuple):
         raise TypeError(f"expected a list of {kind.__name__}, not {type(these).__name__}")
-    for each in these:
-        if not isinstance(each, kind):
-            raise TypeError(f"expected a list of {kind.__name__}, not of {type(each).__name__}")
+    for item in these:
+        if not isinstance(item, kind):
+            raise TypeError(f"expected a list of {kind.__name__}, not of {type(item).__name__}")
     return list(these)
 
 
@@ -43,11 +46,11 @@ def unique(these: list[T]) -> list[T]:
 
 
 def places(these: Iterable[TopicPartition]) -> list[TopicPartition]:
-    found = some(list(these), TopicPartition)
-    for each in found:
-        if each.partition < 0:
-            raise ValueError(f"{each}: the partition must be 0 or more")
-    return found
+    wanted = some(list(these), TopicPartition)
+    for place in wanted:
+        if place.partition < 0:
+            raise ValueError(f"{place}: the partition must be 0 or more")
+    return wanted
 
 
 def operation(timeout: float) -> timedelta:

@@ -118,7 +118,7 @@ class AdminClient:
         futures = self._executor.each(
             wanted, requests.create_topic, request_timeout, validate_only, timeout
         )
-        return {each.topic: future for each, future in futures.items()}
+        return {new.topic: future for new, future in futures.items()}
 
     def delete_topics(
         self,
@@ -140,7 +140,7 @@ class AdminClient:
         futures = self._executor.each(
             wanted, requests.create_partitions, request_timeout, validate_only, timeout
         )
-        return {each.topic: future for each, future in futures.items()}
+        return {new.topic: future for new, future in futures.items()}
 
     def create_topic(
         self,
@@ -189,8 +189,8 @@ class AdminClient:
     def describe_configs(
         self, resources: Sequence[ConfigResource], request_timeout: float = UNSET
     ) -> "dict[ConfigResource, Future[dict[str, ConfigEntry]]]":
-        found = some(resources, ConfigResource)
-        return self._executor.each(found, operations.describe_config, request_timeout)
+        wanted = some(resources, ConfigResource)
+        return self._executor.each(wanted, operations.describe_config, request_timeout)
 
     def alter_configs(
         self,
@@ -199,8 +199,8 @@ class AdminClient:
         request_timeout: float = UNSET,
     ) -> Futures[ConfigResource]:
         """Set the keys of each resource, and delete all other keys that were set for it."""
-        found = some(resources, ConfigResource)
-        return self._executor.each(found, requests.replace_config, request_timeout, validate_only)
+        wanted = some(resources, ConfigResource)
+        return self._executor.each(wanted, requests.replace_config, request_timeout, validate_only)
 
     def incremental_alter_configs(
         self,
@@ -208,8 +208,8 @@ class AdminClient:
         validate_only: bool = False,
         request_timeout: float = UNSET,
     ) -> Futures[ConfigResource]:
-        found = some(resources, ConfigResource)
-        return self._executor.each(found, requests.change_config, request_timeout, validate_only)
+        wanted = some(resources, ConfigResource)
+        return self._executor.each(wanted, requests.change_config, request_timeout, validate_only)
 
     # -- partitions ----------------------------------------------------------------------
 
@@ -223,8 +223,8 @@ class AdminClient:
             raise TypeError("Expected a dict of TopicPartition and OffsetSpec")
         listed(list(topic_partition_offsets.values()), OffsetSpec)
         wanted = [
-            TopicPartition(each.topic, each.partition, spec.value)
-            for each, spec in topic_partition_offsets.items()
+            TopicPartition(place.topic, place.partition, spec.value)
+            for place, spec in topic_partition_offsets.items()
         ]
         return self._executor.each(
             places(wanted), operations.list_offset, request_timeout, isolation_level.value
@@ -308,7 +308,7 @@ class AdminClient:
         """A binding that is there already is no error."""
         return self._executor.each(
             unique(some(acls, AclBinding)),
-            lambda cluster, each: acl_requests.create_acls(cluster, [each.binding()]),
+            lambda cluster, acl: acl_requests.create_acls(cluster, [acl.binding()]),
             request_timeout,
         )
 
@@ -328,8 +328,8 @@ class AdminClient:
         """The result of each is what it has deleted."""
         return self._executor.each(
             unique(some(acl_binding_filters, AclBindingFilter)),
-            lambda cluster, each: [
-                *map(AclBinding.of, acl_requests.delete_acls(cluster, [each.filter()]))
+            lambda cluster, wanted: [
+                *map(AclBinding.of, acl_requests.delete_acls(cluster, [wanted.filter()]))
             ],
             request_timeout,
         )
@@ -350,8 +350,8 @@ class AdminClient:
     ) -> Futures[str]:
         """All of a user's, or none. A password does not leave this process."""
         by_user: dict[str, list[UserScramCredentialAlteration]] = {}
-        for each in map(checked, some(alterations, UserScramCredentialAlteration)):
-            by_user.setdefault(each.user, []).append(each)
+        for alteration in map(checked, some(alterations, UserScramCredentialAlteration)):
+            by_user.setdefault(alteration.user, []).append(alteration)
         return self._executor.each(
             by_user,
             lambda cluster, user: scram_requests.alter_user(cluster, by_user[user]),
@@ -373,7 +373,7 @@ class AdminClient:
         ):
             if those is not None and not isinstance(those, set):
                 raise TypeError(f"'{name}' must be a set")
-            if not all(isinstance(each, kind) for each in those or ()):
+            if not all(isinstance(member, kind) for member in those or ()):
                 raise TypeError(f"All elements of {name} must be of type {kind.__name__}")
         return self._executor.one(operations.list_groups, request_timeout, sorted(states or ()))
 
@@ -402,16 +402,14 @@ class AdminClient:
         request_timeout: float = UNSET,
     ) -> "dict[str, Future[ConsumerGroupTopicPartitions]]":
         """Without partitions: all offsets that the group has committed."""
-        wanted = {it.group_id: it for it in groups_of(list_consumer_group_offsets_request)}
-        for it in wanted.values():
-            if it.topic_partitions is not None:
-                for place in places(it.topic_partitions):
+        wanted = groups_of(list_consumer_group_offsets_request)
+        for group in wanted.values():
+            if group.topic_partitions is not None:
+                for place in places(group.topic_partitions):
                     if place.offset != OFFSET_INVALID:
                         raise ValueError(f"{place}: the offset is what is asked for")
         return self._executor.each(
-            wanted,
-            lambda cluster, group: operations.committed(cluster, wanted[group], require_stable),
-            request_timeout,
+            wanted, operations.committed, request_timeout, wanted, require_stable
         )
 
     def alter_consumer_group_offsets(
@@ -420,18 +418,14 @@ class AdminClient:
         request_timeout: float = UNSET,
     ) -> "dict[str, Future[ConsumerGroupTopicPartitions]]":
         """Of a group without members. Each partition of the result has its own error, or none."""
-        wanted = {it.group_id: it for it in groups_of(alter_consumer_group_offsets_request)}
-        for it in wanted.values():
-            if it.topic_partitions is None:
+        wanted = groups_of(alter_consumer_group_offsets_request)
+        for group in wanted.values():
+            if group.topic_partitions is None:
                 raise ValueError("'topic_partitions' cannot be null")
-            for place in places(it.topic_partitions):
+            for place in places(group.topic_partitions):
                 if place.offset < 0:
                     raise ValueError(f"{place}: the offset must be 0 or more")
-        return self._executor.each(
-            wanted,
-            lambda cluster, group: operations.commit(cluster, wanted[group]),
-            request_timeout,
-        )
+        return self._executor.each(wanted, operations.commit, request_timeout, wanted)
 
     def delete_consumer_group_offsets(
         self, group_id: str, partitions: list[TopicPartition], request_timeout: float = UNSET

@@ -8,21 +8,17 @@ The coordinator moves with the leader of its partition, and loads the partition 
 Errors of both kinds pass: the coordinator is looked up again, and the request is sent to it.
 """
 
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Collection, Iterable
 from functools import partial
-from typing import Any, NamedTuple, TypeVar
+from typing import Any, NamedTuple
 
 from kio.schema.delete_groups.v2.request import DeleteGroupsRequest
 from kio.schema.describe_groups.v5.request import DescribeGroupsRequest
 from kio.schema.list_groups.v4.request import ListGroupsRequest
-from kio.schema.offset_delete.v0.request import (
-    OffsetDeleteRequest,
-    OffsetDeleteRequestPartition,
-    OffsetDeleteRequestTopic,
-)
+from kio.schema.offset_delete.v0 import request as offset_delete
 
 from engine.assignors.protocol import decode_assignment
-from engine.client.admin.requests import Outcomes, outcomes
+from engine.client.admin.operation import Outcomes, operation, outcomes, to_coordinator
 from engine.client.cluster import PASSING, ClusterClient, check
 from engine.client.consuming.offset_commits import FetchedOffsets
 from engine.client.offset_and_metadata import (
@@ -37,8 +33,6 @@ from engine.model import TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition, topics_of
 
-T = TypeVar("T")
-
 REASONS = {  # for codes that come without a message
     ErrorCode.group_id_not_found: "The group id does not exist.",
     ErrorCode.invalid_group_id: "The group id is invalid.",
@@ -47,7 +41,7 @@ REASONS = {  # for codes that come without a message
     ErrorCode.group_subscribed_to_topic: "The group is actively subscribed to the topic.",
 }
 CONSUMER = "consumer"  # as a protocol: the members share partitions
-NONE_COMMITTED = -1
+NOTHING_COMMITTED = OffsetAndMetadata(-1)
 EMPTY, DEAD, STABLE = "Empty", "Dead", "Stable"  # the first two have no members
 
 
@@ -96,23 +90,28 @@ def _groups_of(
     response = cluster.ask(broker, Api.LIST_GROUPS, request)
     check(response.error_code, what=f"broker {broker}")
     return {
-        each.group_id: ListedGroup(each.protocol_type, each.group_state) for each in response.groups
+        row.group_id: ListedGroup(row.protocol_type, row.group_state) for row in response.groups
     }
 
 
-def describe(cluster: ClusterClient, group: str) -> DescribedGroup:
+def _only_group(response: Any) -> Any:
+    (group,) = response.groups
+    _check(group)
+    return group
+
+
+@operation(Api.DESCRIBE_GROUPS, to_coordinator, _only_group)
+def describe_group(group: str) -> DescribeGroupsRequest:
+    return DescribeGroupsRequest(groups=(group,), include_authorized_operations=False)
+
+
+def describe(cluster: ClusterClient, name: str) -> DescribedGroup:
     """An unknown group has the state "Dead"."""
-    request = DescribeGroupsRequest(groups=(group,), include_authorized_operations=False)
-
-    def take(response: Any) -> Any:
-        _check(response.groups[0])
-        return response.groups[0]
-
-    broker, found = _ask_coordinator(cluster, group, Api.DESCRIBE_GROUPS, request, take)
-    is_consumers = found.protocol_type == CONSUMER
-    members = tuple(_member(each, is_consumers) for each in found.members)
+    coordinator, group = describe_group.answer(cluster, name)
+    is_consumers = group.protocol_type == CONSUMER
+    members = tuple(_member(member, is_consumers) for member in group.members)
     return DescribedGroup(
-        broker, found.group_state, found.protocol_type, found.protocol_data, members
+        coordinator, group.group_state, group.protocol_type, group.protocol_data, members
     )
 
 
@@ -129,13 +128,35 @@ def _member(member: Any, is_consumer: bool) -> DescribedMember:
     )
 
 
-def delete(cluster: ClusterClient, group: str) -> None:
+@operation(Api.DELETE_GROUPS, to_coordinator, lambda response: _check(response.results[0]))
+def delete(group: str) -> DeleteGroupsRequest:
     """With its committed offsets; it must have no members."""
-    request = DeleteGroupsRequest(groups_names=(group,))
-    _ask_coordinator(cluster, group, Api.DELETE_GROUPS, request, lambda it: _check(it.results[0]))
+    return DeleteGroupsRequest(groups_names=(group,))
 
 
 # -- offsets -----------------------------------------------------------------------------------
+
+
+def _fetched(response: Any) -> FetchedOffsets:
+    _check(response)
+    return {partition: _committed(row) for partition, row in by_partition(response.topics)}
+
+
+def _committed(row: Any) -> OffsetAndMetadata | ApiException:
+    try:
+        _check(row)
+    except ApiException as error:
+        if error.code in PASSING:
+            raise
+        return error
+    return OffsetAndMetadata.of(row)
+
+
+@operation(Api.OFFSET_FETCH, to_coordinator, _fetched)
+def fetch_offsets(
+    group: str, partitions: Collection[TopicPartition] | None, stable: bool = False
+) -> Any:
+    return fetch_request(group, partitions and sorted(partitions), stable)
 
 
 def committed(
@@ -148,76 +169,53 @@ def committed(
 
     `stable`: if a transaction is committing an offset, wait for its outcome.
     """
-    request = fetch_request(group, partitions and sorted(partitions), stable)
-
-    def take(response: Any) -> FetchedOffsets:
-        _check(response)
-        return {
-            partition: _committed(row)
-            for partition, row in by_partition(response.topics)
-            if partitions is not None or row.committed_offset != NONE_COMMITTED
-        }
-
-    return _ask_coordinator(cluster, group, Api.OFFSET_FETCH, request, take)[1]
+    found = fetch_offsets(cluster, group, partitions, stable)
+    if partitions is None:
+        found = {place: offset for place, offset in found.items() if offset != NOTHING_COMMITTED}
+    return found
 
 
 def committed_offsets(cluster: ClusterClient, group: str) -> dict[TopicPartition, int]:
     """Every offset that the group has committed and the coordinator can give now."""
-    found = committed(cluster, group).items()
-    return {partition: it.offset for partition, it in found if isinstance(it, OffsetAndMetadata)}
-
-
-def _committed(answer: Any) -> OffsetAndMetadata | ApiException:
-    try:
-        _check(answer)
-    except ApiException as error:
-        if error.code in PASSING:
-            raise
-        return error
-    return OffsetAndMetadata.of(answer)
-
-
-def commit(cluster: ClusterClient, group: str, offsets: Offsets) -> Outcomes:
-    """Commit for a group that has no members: a member that joins later starts there."""
-    request = commit_request(ConsumerGroupMetadata(group), offsets)
-    return _ask_coordinator(cluster, group, Api.OFFSET_COMMIT, request, _outcomes)[1]
-
-
-def delete_offsets(
-    cluster: ClusterClient, group: str, partitions: Collection[TopicPartition]
-) -> Outcomes:
-    """Delete the committed offsets of partitions that no member of the group reads."""
-    rows = (
-        (each, OffsetDeleteRequestPartition(partition_index=each.partition))
-        for each in sorted(partitions)
-    )
-    topics = topics_of(OffsetDeleteRequestTopic, rows)
-    request = OffsetDeleteRequest(group_id=group, topics=topics)
-
-    def take(response: Any) -> Outcomes:
-        _check(response)
-        return _outcomes(response)
-
-    return _ask_coordinator(cluster, group, Api.OFFSET_DELETE, request, take)[1]
+    return {
+        partition: found.offset
+        for partition, found in committed(cluster, group).items()
+        if isinstance(found, OffsetAndMetadata)
+    }
 
 
 def _outcomes(response: Any) -> Outcomes:
     """Each partition's error. If one may pass, the request is sent again."""
-    rows = by_partition(response.topics)
     passing = PASSING - {ErrorCode.unknown_topic_or_partition}
-    return outcomes(rows, _check, passing)
+    return outcomes(by_partition(response.topics), _check, passing)
 
 
-def _ask_coordinator(
-    cluster: ClusterClient, group: str, api: Api, request: Any, take: Callable[[Any], T]
-) -> tuple[int, T]:
-    """The coordinator's id, and the result of `take` on its response."""
+@operation(Api.OFFSET_COMMIT, to_coordinator, _outcomes)
+def commit(group: str, offsets: Offsets) -> Any:
+    """Commit for a group that has no members: a member that joins later starts there."""
+    return commit_request(ConsumerGroupMetadata(group), offsets)
 
-    def attempt() -> tuple[int, T]:
-        broker = cluster.coordinator(group)
-        return broker, take(cluster.ask(broker, api, request))
 
-    return cluster.retry(attempt)
+def _deleted(response: Any) -> Outcomes:
+    _check(response)
+    return _outcomes(response)
+
+
+@operation(Api.OFFSET_DELETE, to_coordinator, _deleted)
+def delete_offsets(
+    group: str, partitions: Collection[TopicPartition]
+) -> offset_delete.OffsetDeleteRequest:
+    """Delete the committed offsets of partitions that no member of the group reads."""
+    rows = (
+        (
+            partition,
+            offset_delete.OffsetDeleteRequestPartition(partition_index=partition.partition),
+        )
+        for partition in sorted(partitions)
+    )
+    return offset_delete.OffsetDeleteRequest(
+        group_id=group, topics=topics_of(offset_delete.OffsetDeleteRequestTopic, rows)
+    )
 
 
 def _check(row: Any) -> None:

@@ -1,18 +1,19 @@
 """The operations of an AdminClient: from confluent-kafka's values to requests, and back.
 
-    client.py -> operation(cluster, key) -> requests.py, group_requests.py -> a broker
-       confluent's values            |      the engine's values
+    client.py -> function(cluster, key) -> requests.py, group_requests.py -> a broker
+       confluent's values           |      the engine's values
 
 Each function blocks, and returns the result of its future. It raises an ApiException; if a
 response has an error for each partition, each is returned with its partition.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
 from engine.client import values
 from engine.client.admin import group_requests, requests
+from engine.client.admin.operation import only_outcome
 from engine.client.admin.values import (
     ConfigEntry,
     ConfigResource,
@@ -53,21 +54,27 @@ from engine.client.values import (
 )
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
+from engine.wire.by_topic import by_partition
 
 UNKNOWN_EPOCH = -1
 
 
-def partition_of(it: values.TopicPartition) -> TopicPartition:
-    return TopicPartition(it.topic, it.partition)
+def partition_of(place: values.TopicPartition) -> TopicPartition:
+    return TopicPartition(place.topic, place.partition)
 
 
-def client_partition(it: TopicPartition) -> values.TopicPartition:
-    return values.TopicPartition(it.topic, it.partition)
+def partitions_of(places: Iterable[values.TopicPartition] | None) -> list[TopicPartition] | None:
+    """None: all of them."""
+    return None if places is None else [partition_of(place) for place in places]
 
 
-def failed(it: TopicPartition, error: ApiException | None) -> values.TopicPartition:
+def client_partition(partition: TopicPartition) -> values.TopicPartition:
+    return values.TopicPartition(*partition)
+
+
+def failed(partition: TopicPartition, error: ApiException | None) -> values.TopicPartition:
     """A partition in a list where each has its own error, or none."""
-    place = client_partition(it)
+    place = client_partition(partition)
     place.error = None if error is None else error_of(error)
     return place
 
@@ -94,7 +101,7 @@ def await_topic(cluster: ClusterClient, name: str) -> None:
     """Wait until every live broker knows the topic and the leaders of its partitions."""
 
     def is_known(topic: TopicSnapshot) -> bool:
-        leaders = {each.leader for each in topic.partitions.values()}
+        leaders = {partition.leader for partition in topic.partitions.values()}
         return topic.error == ErrorCode.none and leaders <= cluster.metadata.brokers.keys()
 
     _everywhere(cluster, name, is_known, "does not know all of it yet")
@@ -129,11 +136,11 @@ def describe_topic(cluster: ClusterClient, name: str) -> TopicDescription:
         [
             TopicPartitionInfo(
                 number,
-                node(metadata, it.leader) if it.leader in metadata.brokers else None,
-                [node(metadata, each) for each in it.replicas],
-                [node(metadata, each) for each in it.isr],
+                node(metadata, partition.leader) if partition.leader in metadata.brokers else None,
+                [node(metadata, broker) for broker in partition.replicas],
+                [node(metadata, broker) for broker in partition.isr],
             )
-            for number, it in topic.partitions.items()
+            for number, partition in topic.partitions.items()
         ],
     )
 
@@ -142,7 +149,7 @@ def describe_cluster(cluster: ClusterClient) -> DescribeClusterResult:
     metadata = cluster.retry(lambda: cluster.describe([]))
     return DescribeClusterResult(
         node(metadata, metadata.controller) if metadata.controller in metadata.brokers else None,
-        [node(metadata, each) for each in sorted(metadata.brokers)],
+        [node(metadata, broker) for broker in sorted(metadata.brokers)],
         metadata.cluster_id,
     )
 
@@ -157,102 +164,99 @@ def node(metadata: MetadataSnapshot, broker: int) -> Node:
 
 
 def list_offset(
-    cluster: ClusterClient, it: values.TopicPartition, isolation: int
+    cluster: ClusterClient, place: values.TopicPartition, isolation: int
 ) -> ListOffsetsResultInfo:
-    """`it.offset` is a time, or one of the numbers that stand for the first and the last offset."""
-    found = requests.find_offset(cluster, _there(cluster, it), it.offset, isolation)
+    """The offset of `place` is a time, or a number that stands for the first or the last offset."""
+    found = requests.find_offset(cluster, _there(cluster, place), place.offset, isolation)
     epoch = None if found.epoch == UNKNOWN_EPOCH else found.epoch
     return ListOffsetsResultInfo(found.offset, found.timestamp, epoch)
 
 
 def delete_records(
-    cluster: ClusterClient, it: values.TopicPartition, timeout: timedelta
+    cluster: ClusterClient, place: values.TopicPartition, timeout: timedelta
 ) -> DeletedRecords:
-    return DeletedRecords(requests.delete_records(cluster, _there(cluster, it), it.offset, timeout))
+    partition = _there(cluster, place)
+    return DeletedRecords(requests.delete_records(cluster, partition, place.offset, timeout))
 
 
-def _there(cluster: ClusterClient, it: values.TopicPartition) -> TopicPartition:
+def _there(cluster: ClusterClient, place: values.TopicPartition) -> TopicPartition:
     """A partition that is in the metadata now. One that is not has no leader to wait for."""
     try:
-        cluster.topic(it.topic)
+        cluster.topic(place.topic)
         cluster.refresh()
-        check(cluster.metadata.topics[it.topic].error, what=f"topic {it.topic}")
+        check(cluster.metadata.topics[place.topic].error, what=f"topic {place.topic}")
     except ApiException as error:
         if error.code != ErrorCode.unknown_topic_or_partition:
             raise
         raise exception_of(error, KafkaError._UNKNOWN_PARTITION) from error
-    if it.partition not in cluster.metadata.topics[it.topic].partitions:
-        why = f"topic {it.topic} has no partition {it.partition}"
+    if place.partition not in cluster.metadata.topics[place.topic].partitions:
+        why = f"topic {place.topic} has no partition {place.partition}"
         raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION, why))
-    return partition_of(it)
+    return partition_of(place)
 
 
 def elect_leaders(
-    cluster: ClusterClient, partitions: Sequence[values.TopicPartition] | None, unclean: bool
+    cluster: ClusterClient, places: Sequence[values.TopicPartition] | None, unclean: bool
 ) -> dict[values.TopicPartition, KafkaError | None]:
-    wanted = None if partitions is None else [partition_of(each) for each in partitions]
+    found = requests.elect_leaders(cluster, partitions_of(places), unclean)
     return {
         client_partition(partition): None if error is None else error_of(error)
-        for partition, error in requests.elect_leaders(cluster, wanted, unclean).items()
+        for partition, error in found.items()
     }
 
 
 def reassign(
     cluster: ClusterClient,
-    it: values.TopicPartition,
+    place: values.TopicPartition,
     moves: Mapping[values.TopicPartition, Sequence[int] | None],
 ) -> None:
-    (error,) = requests.alter_reassignments(cluster, {partition_of(it): moves[it]}).values()
-    if error:
-        raise error
+    only_outcome(requests.alter_reassignments(cluster, {partition_of(place): moves[place]}))
 
 
 def list_reassignments(
-    cluster: ClusterClient, partitions: Sequence[values.TopicPartition] | None
+    cluster: ClusterClient, places: Sequence[values.TopicPartition] | None
 ) -> dict[values.TopicPartition, PartitionReassignment]:
-    wanted = None if partitions is None else [partition_of(each) for each in partitions]
-    found = requests.list_reassignments(cluster, wanted)
+    found = requests.list_reassignments(cluster, partitions_of(places))
     return {client_partition(partition): move for partition, move in found.items()}
 
 
 def describe_log_dirs(cluster: ClusterClient, broker: int) -> dict[str, LogDirDescription]:
     return {
-        each.log_dir: LogDirDescription(
+        directory.log_dir: LogDirDescription(
             None
-            if each.error_code == ErrorCode.none
-            else error_of(ApiException(each.error_code, f"{each.log_dir} is offline")),
+            if directory.error_code == ErrorCode.none
+            else error_of(ApiException(directory.error_code, f"{directory.log_dir} is offline")),
             {
-                values.TopicPartition(topic.name, it.partition_index): ReplicaInfo(
-                    it.partition_size, it.offset_lag, it.is_future_key
+                client_partition(partition): ReplicaInfo(
+                    replica.partition_size, replica.offset_lag, replica.is_future_key
                 )
-                for topic in each.topics
-                for it in topic.partitions
+                for partition, replica in by_partition(directory.topics)
             },
         )
-        for each in requests.describe_log_dirs(cluster, broker)
+        for directory in requests.describe_log_dirs(cluster, broker)
     }
 
 
 # -- configurations ----------------------------------------------------------------------------
 
 
-def describe_config(cluster: ClusterClient, it: ConfigResource) -> dict[str, ConfigEntry]:
-    return {each.name: _entry(each) for each in requests.describe_config(cluster, it)}
+def describe_config(cluster: ClusterClient, resource: ConfigResource) -> dict[str, ConfigEntry]:
+    return {row.name: _entry(row) for row in requests.describe_config(cluster, resource)}
 
 
-def _entry(it: Any) -> ConfigEntry:
+def _entry(row: Any) -> ConfigEntry:
     return ConfigEntry(
-        it.name,
-        it.value,
-        ConfigSource(it.config_source),
-        it.read_only,
-        it.config_source == ConfigSource.DEFAULT_CONFIG,
-        it.is_sensitive,
+        row.name,
+        row.value,
+        ConfigSource(row.config_source),
+        row.read_only,
+        row.config_source == ConfigSource.DEFAULT_CONFIG,
+        row.is_sensitive,
         synonyms={
-            each.name: ConfigEntry(
-                each.name, each.value, ConfigSource(each.source), is_synonym=True
+            other.name: ConfigEntry(
+                other.name, other.value, ConfigSource(other.source), is_synonym=True
             )
-            for each in it.synonyms
+            for other in row.synonyms
         },
     )
 
@@ -262,35 +266,35 @@ def _entry(it: Any) -> ConfigEntry:
 
 def list_groups(cluster: ClusterClient, states: Sequence[ConsumerGroupState]) -> Any:
     """The groups of consumers, and those that only commit, which have no protocol."""
-    found, silent = group_requests.list_groups(cluster, [each.text for each in states])
+    found, silent = group_requests.list_groups(cluster, [state.text for state in states])
     return ListConsumerGroupsResult(
         [
-            ConsumerGroupListing(name, not it.protocol_type, ConsumerGroupState.of(it.state))
-            for name, it in found.items()
-            if it.protocol_type in ("", group_requests.CONSUMER)
+            ConsumerGroupListing(name, not group.protocol_type, ConsumerGroupState.of(group.state))
+            for name, group in found.items()
+            if group.protocol_type in ("", group_requests.CONSUMER)
         ],
         [exception_of(error) for error in silent.values()],
     )
 
 
 def describe_group(cluster: ClusterClient, name: str) -> ConsumerGroupDescription:
-    found = group_requests.describe(cluster, name)
+    group = group_requests.describe(cluster, name)
     return ConsumerGroupDescription(
         name,
-        not found.protocol_type,
+        not group.protocol_type,
         [
             MemberDescription(
-                each.id,
-                each.client_id,
-                each.host,
-                MemberAssignment([client_partition(it) for it in each.partitions]),
-                each.instance_id,
+                member.id,
+                member.client_id,
+                member.host,
+                MemberAssignment([client_partition(partition) for partition in member.partitions]),
+                member.instance_id,
             )
-            for each in found.members
+            for member in group.members
         ],
-        found.protocol,
-        ConsumerGroupState.of(found.state),
-        node(cluster.metadata, found.coordinator),
+        group.protocol,
+        ConsumerGroupState.of(group.state),
+        node(cluster.metadata, group.coordinator),
         type=ConsumerGroupType.CLASSIC,
     )
 
@@ -302,59 +306,62 @@ def group_metadata(cluster: ClusterClient, group: str | None) -> list[GroupMetad
 
 
 def _group_metadata(cluster: ClusterClient, name: str) -> GroupMetadata:
-    found = group_requests.describe(cluster, name)
+    group = group_requests.describe(cluster, name)
     return GroupMetadata(
-        BrokerMetadata(found.coordinator, *cluster.metadata.brokers[found.coordinator]),
+        BrokerMetadata(group.coordinator, *cluster.metadata.brokers[group.coordinator]),
         name,
         None,
-        found.state,
-        found.protocol_type,
-        found.protocol,
+        group.state,
+        group.protocol_type,
+        group.protocol,
         [
-            GroupMember(each.id, each.client_id, each.host, each.subscription, each.assignment)
-            for each in found.members
+            GroupMember(
+                member.id, member.client_id, member.host, member.subscription, member.assignment
+            )
+            for member in group.members
         ],
     )
 
 
 def committed(
-    cluster: ClusterClient, it: ConsumerGroupTopicPartitions, stable: bool
+    cluster: ClusterClient,
+    name: str,
+    groups: Mapping[str, ConsumerGroupTopicPartitions],
+    stable: bool,
 ) -> ConsumerGroupTopicPartitions:
-    places = it.topic_partitions
-    wanted = None if places is None else [partition_of(each) for each in places]
-    found = group_requests.committed(cluster, it.group_id, wanted, stable)
+    wanted = partitions_of(groups[name].topic_partitions)
+    found = group_requests.committed(cluster, name, wanted, stable)
     return ConsumerGroupTopicPartitions(
-        it.group_id, [_place(partition, found[partition]) for partition in sorted(found)]
+        name, [_place(partition, found[partition]) for partition in sorted(found)]
     )
 
 
 def _place(
-    partition: TopicPartition, it: OffsetAndMetadata | ApiException
+    partition: TopicPartition, committed: OffsetAndMetadata | ApiException
 ) -> values.TopicPartition:
-    if isinstance(it, ApiException):
-        return failed(partition, it)
+    if isinstance(committed, ApiException):
+        return failed(partition, committed)
+    offset, epoch, metadata = committed
     return values.TopicPartition(
         *partition,
-        OFFSET_INVALID if it.offset == group_requests.NONE_COMMITTED else it.offset,
-        it.metadata or None,
-        None if it.epoch == UNKNOWN_EPOCH else it.epoch,
+        OFFSET_INVALID if offset < 0 else offset,
+        metadata or None,
+        None if epoch == UNKNOWN_EPOCH else epoch,
     )
 
 
 def commit(
-    cluster: ClusterClient, it: ConsumerGroupTopicPartitions
+    cluster: ClusterClient, name: str, groups: Mapping[str, ConsumerGroupTopicPartitions]
 ) -> ConsumerGroupTopicPartitions:
-    offsets = offsets_of(list(it.topic_partitions or ()))
+    offsets = offsets_of(list(groups[name].topic_partitions or ()))
     places = []
-    for partition, error in group_requests.commit(cluster, it.group_id, offsets).items():
+    for partition, error in group_requests.commit(cluster, name, offsets).items():
         place = failed(partition, error)
         place.offset = offsets[partition].offset
         place.metadata = offsets[partition].metadata or None
         places.append(place)
-    return ConsumerGroupTopicPartitions(it.group_id, places)
+    return ConsumerGroupTopicPartitions(name, places)
 
 
-def delete_offset(cluster: ClusterClient, it: values.TopicPartition, group: str) -> None:
-    (error,) = group_requests.delete_offsets(cluster, group, [partition_of(it)]).values()
-    if error:
-        raise error
+def delete_offset(cluster: ClusterClient, place: values.TopicPartition, group: str) -> None:
+    only_outcome(group_requests.delete_offsets(cluster, group, [partition_of(place)]))

@@ -22,7 +22,7 @@ Invariant: nothing of a revoked partition that another consumer may have by now 
 from enum import Enum
 from typing import NamedTuple
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_config
 from engine.model import TopicPartition
 
 Ready = dict[TopicPartition, int]  # the offset to commit: that of the next record
@@ -65,10 +65,7 @@ class AckMode(Enum):
             return name
         known = name.strip().upper().replace("-", "_")
         if known not in cls.__members__:
-            raise ApiException(
-                ErrorCode.invalid_config,
-                f"there is no ack mode {name}, only {', '.join(cls.__members__)}",
-            )
+            raise invalid_config(f"there is no ack mode {name}, only {', '.join(cls.__members__)}")
         return cls[known]
 
 

@@ -35,7 +35,7 @@ from engine.client.listener.ack_mode import AckMode
 from engine.config.client import ClientConfig
 from engine.config.consumer import ConsumerConfig
 from engine.config.producer import ProducerConfig
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_config
 
 ROOT = "spring.kafka"
 UNITS = {"B": 1, "KB": 1 << 10, "MB": 1 << 20, "GB": 1 << 30}
@@ -180,7 +180,7 @@ def _row(name: Name, path: str, section: str, value: Any) -> SettingOrigin:
     try:
         return SettingOrigin(path, section, name.ours, name.convert(value))
     except ValueError as error:
-        raise _invalid(f"Invalid value {value} for {path}: {error}") from None
+        raise invalid_config(f"Invalid value {value} for {path}: {error}") from None
 
 
 def _own(value: Any, clients: list[str], path: str) -> list[SettingOrigin]:
@@ -208,7 +208,7 @@ def _section(tree: Mapping[str, Any], name: str, path: str) -> Mapping[str, Any]
 
 def _mapping(value: Any, path: str) -> Mapping[str, Any]:
     if not isinstance(value, Mapping):
-        raise _invalid(f"{path} has keys below it, not the value {value}")
+        raise invalid_config(f"{path} has keys below it, not the value {value}")
     return value
 
 
@@ -219,7 +219,7 @@ def _spelled(key: str, known: Mapping[str, Any] | list[str], path: str) -> str:
     if found is None:
         near = get_close_matches(key, list(known), n=1)
         hint = f"did you mean {path}.{near[0]}?" if near else f"here are {', '.join(known)}"
-        raise _invalid(f"Unknown key {path}.{key}; {hint}")
+        raise invalid_config(f"Unknown key {path}.{key}; {hint}")
     return found
 
 
@@ -237,13 +237,13 @@ def parse_yaml(text: str) -> dict[str, Any]:
             continue
         found = _LINE.fullmatch(code)
         if found is None:
-            raise _invalid(f"line {number} is not KEY: VALUE: {code.strip()}")
+            raise invalid_config(f"line {number} is not KEY: VALUE: {code.strip()}")
         indent, key, value = len(found[1]), _unquoted(found[2]), (found[3] or "").strip()
         while open_[-1][0] >= indent:
             open_.pop()
         inside = open_[-1][1]
         if key in inside:
-            raise _invalid(f"line {number}: {key} is there twice")
+            raise invalid_config(f"line {number}: {key} is there twice")
         if value:
             inside[key] = _value(value)
         else:
@@ -264,7 +264,3 @@ def _value(text: str) -> Any:
 
 def _unquoted(text: str) -> str:
     return text[1:-1] if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"" else text
-
-
-def _invalid(words: str) -> ApiException:
-    return ApiException(ErrorCode.invalid_config, words)

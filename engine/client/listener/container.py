@@ -44,7 +44,7 @@ from engine.client.listener.ack_mode import AckMode, PendingAcks, Ready
 from engine.client.listener.start_offset import PartitionOffset, ends_to_commit, start_of
 from engine.client.values import KafkaError, KafkaException, Message, TopicPartition
 from engine.config.consumer import ConsumerConfig
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_config
 from engine.model import Event
 
 EVENTS = 100_000  # that are kept
@@ -280,11 +280,11 @@ class ListenerContainer:
     def _checked(self, concurrency: int) -> int:
         """The number of consumers."""
         if bool(self.topics) == bool(self.partitions):
-            raise _invalid("a container has topics or partitions, one of both")
+            raise invalid_config("a container has topics or partitions, one of both")
         if concurrency < 1 or self._ack[1] < 1:
-            raise _invalid("concurrency and ack_count are numbers from 1 on")
+            raise invalid_config("concurrency and ack_count are numbers from 1 on")
         if self.mode.manual and self._settings.enable_auto_commit:
-            raise _invalid(
+            raise invalid_config(
                 f"Consumer cannot be configured for auto commit for ackMode {self.mode.name}"
             )
         return min(concurrency, len(self.partitions)) if self.partitions else concurrency
@@ -303,7 +303,7 @@ class ListenerContainer:
         """Start the consumers. A container that was stopped or killed may be started again."""
         with self._lock:
             if self._threads:
-                raise _invalid("this container runs already")
+                raise invalid_config("this container runs already")
             self._failure = None
             self._threads = [ListenerThread(self, number) for number in range(self.concurrency)]
         try:
@@ -385,7 +385,3 @@ def _keys(partitions: Sequence[TopicPartition]) -> set[model.TopicPartition]:
 
 def _texts(partitions: Sequence[TopicPartition]) -> list[str]:
     return sorted(f"{it.topic}-{it.partition}" for it in partitions)
-
-
-def _invalid(words: str) -> ApiException:
-    return ApiException(ErrorCode.invalid_config, words)

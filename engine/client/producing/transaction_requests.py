@@ -37,6 +37,9 @@ from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
 from engine.wire.by_topic import numbered
+from engine.wire.names import named
+
+AddPartitionsToTxnRequest: Any = named(partitions_v3.AddPartitionsToTxnRequest)
 
 LANE = "transactions"  # a connection of their own, so that they don't wait behind batches
 
@@ -58,11 +61,9 @@ def init(who: TransactionIdentity, timeout: timedelta) -> Ask:
 
 
 def add_partitions(who: TransactionIdentity, partitions: frozenset[TopicPartition]) -> Ask:
-    request = partitions_v3.AddPartitionsToTxnRequest(
-        v3_and_below_transactional_id=who.transactional_id,
-        v3_and_below_producer_id=who.producer_id,
-        v3_and_below_producer_epoch=who.producer_epoch,
-        v3_and_below_topics=numbered(
+    request = AddPartitionsToTxnRequest(
+        **who._asdict(),
+        topics=numbered(
             partitions_v3.AddPartitionsToTxnTopic, sorted(partitions), listed="partitions"
         ),
     )
@@ -155,7 +156,7 @@ def codes_of(api: Api, response: Any) -> list[ErrorCode]:
     """Of each partition, or of the whole response."""
     match api:
         case Api.ADD_PARTITIONS_TO_TXN:
-            topics = response.results_by_topic_v3_and_below
+            topics = response.results
             rows = [row for topic in topics for row in topic.results_by_partition]
             return [row.partition_error_code for row in rows]
         case Api.TXN_OFFSET_COMMIT:

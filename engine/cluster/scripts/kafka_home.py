@@ -38,7 +38,7 @@ from engine.cluster import defaults
 from engine.cluster.ports import HOST, free_port
 from engine.cluster.scratch import Scratch
 from engine.config.properties import properties_text
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 
 COMMANDS = {  # by the name of the script
     "kafka-acls": "acls",
@@ -130,9 +130,7 @@ class KafkaHome:
         owner = os.open(path, os.O_RDWR | os.O_CREAT, 0o644)
         if not locked(owner):
             os.close(owner)
-            raise ApiException(
-                ErrorCode.invalid_request, f"another process has made {self.path}, and still runs"
-            )
+            raise invalid_request(f"another process has made {self.path}, and still runs")
         self._owner = owner
         _open.add(self)
 

@@ -25,7 +25,7 @@ from kazoo.exceptions import NodeExistsError
 from engine.cluster.security.authority import HOSTS, CertificateAuthority, write_secret
 from engine.config.listeners import PROTOCOLS
 from engine.config.properties import properties_text
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_config
 from engine.security import jaas
 from engine.security.principals import znode_name
 from engine.security.scram import HASHES, ScramCredential
@@ -42,12 +42,12 @@ class ClusterSecurity:
     def __init__(self, data: Path, protocol: str, users: Mapping[str, str]) -> None:
         if protocol not in PROTOCOLS[1:]:
             names = ", ".join(PROTOCOLS)
-            raise ApiException(ErrorCode.invalid_config, f"{protocol!r} is none of {names}")
+            raise invalid_config(f"{protocol!r} is none of {names}")
         for name, password in users.items():
             if not name or not password or not name.isprintable() or "/" in name:
-                raise ApiException(ErrorCode.invalid_config, f"{name!r} is no name with a password")
+                raise invalid_config(f"{name!r} is no name with a password")
         if BROKERS in users:
-            raise ApiException(ErrorCode.invalid_config, f"{BROKERS} is the brokers' own user")
+            raise invalid_config(f"{BROKERS} is the brokers' own user")
         self.protocol = protocol
         self._home, self._clients = data / "security", data / "clients"
         for directory in (self._home, self._clients):
@@ -163,7 +163,7 @@ class ClusterSecurity:
         """What a client of a user needs, beside the address, in librdkafka's keys."""
         if user not in self._passwords:
             known = ", ".join(self.users)
-            raise ApiException(ErrorCode.invalid_config, f"there is no user {user!r}, only {known}")
+            raise invalid_config(f"there is no user {user!r}, only {known}")
         values = {"security.protocol": self.protocol}
         if self._authority is not None:
             certificate, key = self._certificate(user)

@@ -28,8 +28,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from kio.schema.add_offsets_to_txn.v3.request import AddOffsetsToTxnRequest
+from kio.schema.add_partitions_to_txn.v3 import request as add_v3
 from kio.schema.add_partitions_to_txn.v3 import response as added_v3
-from kio.schema.add_partitions_to_txn.v3.request import AddPartitionsToTxnRequest
 from kio.schema.end_txn.v3.request import EndTxnRequest
 from kio.schema.end_txn.v3.response import EndTxnResponse
 from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
@@ -50,11 +50,15 @@ from engine.coordinator.transactions.metadata import (
 )
 from engine.coordinator.transactions.state_manager import TransactionStateManager, check_id
 from engine.coordinator.transactions.transaction import Transaction
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.model import NO_EPOCH, Event, TopicPartition
 from engine.storage.batch import NO_PRODUCER_ID
 from engine.wire.by_topic import partitions_in, topics_of
+from engine.wire.names import named
 from engine.wire.primitives import NO_THROTTLE, milliseconds
+
+AddPartitionsToTxnRequest: Any = named(add_v3.AddPartitionsToTxnRequest)
+AddPartitionsToTxnResponse: Any = named(added_v3.AddPartitionsToTxnResponse)
 
 # Only brokers write to these: a client that adds one of their partitions is refused, as in Kafka.
 INTERNAL_TOPICS = frozenset({GROUP_METADATA_TOPIC, records.TRANSACTION_STATE_TOPIC})
@@ -106,7 +110,7 @@ def _expected(request: Any) -> TransactionalProducer | None:
     if producer == NO_PRODUCER:
         return None
     if producer.producer_id == NO_PRODUCER_ID or producer.epoch == NO_EPOCH:
-        raise ApiException(ErrorCode.invalid_request, "a producer id needs an epoch")
+        raise invalid_request("a producer id needs an epoch")
     return producer
 
 
@@ -117,7 +121,7 @@ def add_partitions(
     transactions: TransactionStateManager, request: Any, caller: Caller, now: int
 ) -> Any:
     """All partitions are added, or none is."""
-    wanted = partitions_in(request.v3_and_below_topics)
+    wanted = partitions_in(request.topics)
     wrong = {each: code for each in wanted if (code := _wrong(transactions, each))}
     if wrong:
         return added(caller, dict.fromkeys(wanted, ErrorCode.operation_not_attempted) | wrong)
@@ -125,8 +129,8 @@ def add_partitions(
     def respond(error: ErrorCode) -> None:
         transactions.context.reply(caller, added(caller, dict.fromkeys(wanted, error)))
 
-    id, number = request.v3_and_below_transactional_id, request.v3_and_below_producer_id
-    producer = TransactionalProducer(number, request.v3_and_below_producer_epoch)
+    id, number = request.transactional_id, request.producer_id
+    producer = TransactionalProducer(number, request.producer_epoch)
     _add(transactions.require(id, producer), wanted, now, respond)
     return None
 
@@ -212,9 +216,7 @@ def added(caller: Caller, codes: Mapping[TopicPartition, ErrorCode]) -> Any:
     topics = topics_of(
         added_v3.AddPartitionsToTxnTopicResult, rows.items(), listed="results_by_partition"
     )
-    return added_v3.AddPartitionsToTxnResponse(
-        throttle_time=NO_THROTTLE, results_by_topic_v3_and_below=topics
-    )
+    return AddPartitionsToTxnResponse(throttle_time=NO_THROTTLE, results=topics)
 
 
 def ended(caller: Caller, error: ErrorCode) -> Any:
@@ -232,9 +234,7 @@ class TransactionCoordinator(Coordinator):
         ),
         AddPartitionsToTxnRequest: Handler(
             add_partitions,
-            lambda it, caller, code: added(
-                caller, dict.fromkeys(partitions_in(it.v3_and_below_topics), code)
-            ),
+            lambda it, caller, code: added(caller, dict.fromkeys(partitions_in(it.topics), code)),
         ),
         AddOffsetsToTxnRequest: Handler(add_offsets, lambda it, caller, code: ended(caller, code)),
         EndTxnRequest: Handler(end_txn, lambda it, caller, code: ended(caller, code)),

@@ -12,7 +12,7 @@ from engine.coordinator.record_codec import MAX_STRING_BYTES
 from engine.coordinator.transactions.metadata import TransactionMetadata
 from engine.coordinator.transactions.records import decode_key, decode_value
 from engine.coordinator.transactions.transaction import Transaction
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.model import NO_EPOCH, TopicPartition
 from engine.storage.records import Record
 
@@ -79,4 +79,4 @@ class TransactionStateManager(OwnedPartitions[Transaction]):
 def check_id(id: str | None) -> None:
     if not id or len(id.encode()) > MAX_STRING_BYTES:
         message = f"{str(id)[:50]!r} is not a valid transactional id"
-        raise ApiException(ErrorCode.invalid_request, message)
+        raise invalid_request(message)

@@ -205,7 +205,7 @@ def test_a_commit_is_told_by_partition(brokers: Brokers, view: ClusterClient) ->
     assert outcomes[ORDERS] is not None
     assert outcomes[ORDERS].code == CODES.unknown_topic_or_partition
     ((_, _, request),) = brokers.asked
-    assert (request.member_id, request.generation_id_or_member_epoch) == ("", -1)
+    assert (request.member_id, request.generation_id) == ("", -1)
     (row, _) = request.topics[0].partitions
     assert (row.committed_offset, row.committed_leader_epoch, row.committed_metadata) == (3, 1, "x")
 

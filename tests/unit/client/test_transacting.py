@@ -51,7 +51,7 @@ def answers(code: ErrorCode = ErrorCode.none) -> dict[Api, Any]:
         Api.ADD_PARTITIONS_TO_TXN: lambda request: transacting.added(
             {
                 (topic.name, number): ErrorCode.none
-                for topic in request.v3_and_below_topics
+                for topic in request.topics
                 for number in topic.partitions
             }
         ),

@@ -40,9 +40,9 @@ def test_batches_wait_until_their_partition_is_added() -> None:
     it.add(1, b"b")
     ask = it.answer(Api.ADD_PARTITIONS_TO_TXN)
     request = ask.request
-    assert (ask.to, request.v3_and_below_transactional_id) == (COORDINATOR, "till-1")
-    assert (request.v3_and_below_producer_id, request.v3_and_below_producer_epoch) == (7, 0)
-    (topic,) = request.v3_and_below_topics
+    assert (ask.to, request.transactional_id) == (COORDINATOR, "till-1")
+    assert (request.producer_id, request.producer_epoch) == (7, 0)
+    (topic,) = request.topics
     assert (topic.name, topic.partitions) == ("t", (0, 1))
     sent = it.produces()
     assert [each.values for each in sent] == [{0: ["a"]}, {1: ["b"]}]

@@ -115,7 +115,7 @@ def response(ask: Ask, code: ErrorCode, producer_id: int = 7, epoch: int = 0) ->
 def added(codes: Any) -> Message:
     """What becomes of partitions that were to be added."""
     return Message(
-        results_by_topic_v3_and_below=tuple(
+        results=tuple(
             Message(
                 name=topic,
                 results_by_partition=(Message(partition_index=number, partition_error_code=code),),

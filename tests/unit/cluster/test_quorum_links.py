@@ -5,7 +5,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from engine.cluster.faults import Faults
+from engine.cluster.link_faults import LinkFaults
 from engine.cluster.ports import HOST
 from engine.cluster.quorum_links import CONNECTED, REFUSED, LoopThread, QuorumLinks
 
@@ -27,7 +27,7 @@ class Ends:
         end.sendall(b"\5\1\0\1" + socket.inet_aton(HOST) + port.to_bytes(2, "big"))
         return end
 
-    def set(self, faults: Faults) -> None:
+    def set(self, faults: LinkFaults) -> None:
         for number in (1, 2):
             self.links.change(number, faults.of(f"zookeeper-{number}"))
 
@@ -68,7 +68,7 @@ def test_bytes_pass_in_both_directions_and_so_does_the_end(ends):
 
 
 def test_a_cut_holds_back_one_direction_and_loses_nothing(ends):
-    faults = Faults()
+    faults = LinkFaults()
     with ends.dial() as near, ends.listener.accept()[0] as far:
         far.settimeout(10)
         assert near.recv(10) == CONNECTED
@@ -84,7 +84,7 @@ def test_a_cut_holds_back_one_direction_and_loses_nothing(ends):
 
 
 def test_a_new_connection_waits_for_both_directions(ends):
-    faults = Faults()
+    faults = LinkFaults()
     faults.cut("zookeeper-2", "zookeeper-1")
     ends.set(faults)
     with ends.dial() as near:

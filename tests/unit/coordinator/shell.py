@@ -9,7 +9,6 @@ from kio.schema.heartbeat.v4.request import HeartbeatRequest
 from kio.schema.join_group.v7.request import JoinGroupRequest, JoinGroupRequestProtocol
 from kio.schema.leave_group.v4.request import LeaveGroupRequest, MemberIdentity
 from kio.schema.offset_commit.v8.request import (
-    OffsetCommitRequest,
     OffsetCommitRequestPartition,
     OffsetCommitRequestTopic,
 )
@@ -22,6 +21,7 @@ from kio.schema.txn_offset_commit.v3.request import (
 )
 
 from engine.assignors.protocol import Subscription, encode_subscription
+from engine.client.offset_and_metadata import OffsetCommitRequest
 from engine.config import BrokerConfig
 from engine.coordinator.effects import Append, Caller, TransactionalProducer
 from engine.coordinator.group_coordinator import GroupCoordinator
@@ -294,7 +294,7 @@ def commit_request(offsets, member="", generation=-1, group=GROUP, instance=None
     )
     return OffsetCommitRequest(
         group_id=group,
-        generation_id_or_member_epoch=generation,
+        generation_id=generation,
         member_id=member,
         group_instance_id=instance,
         topics=topics,
@@ -323,7 +323,7 @@ def transactional(writer, like):
         group_id=like.group_id,
         producer_id=writer.producer_id,
         producer_epoch=writer.epoch,
-        generation_id=like.generation_id_or_member_epoch,
+        generation_id=like.generation_id,
         member_id=like.member_id,
         group_instance_id=like.group_instance_id,
         topics=topics,

@@ -4,13 +4,13 @@ from dataclasses import fields, make_dataclass
 from datetime import timedelta
 
 import pytest
-from kio.schema.offset_commit.v8.request import OffsetCommitRequest
 from kio.schema.offset_delete.v0.request import (
     OffsetDeleteRequest,
     OffsetDeleteRequestPartition,
     OffsetDeleteRequestTopic,
 )
 
+from engine.client.offset_and_metadata import OffsetCommitRequest
 from engine.coordinator.group import ClassicGroupState
 from engine.coordinator.records import GroupKey, OffsetKey, OffsetValue
 from engine.errors import ErrorCode

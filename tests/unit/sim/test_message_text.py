@@ -13,8 +13,7 @@ from tests.unit.widgets.test_wire_words import marks, of
 from widgets.wire.anatomy import ANSWER, ASK
 
 TILL = {"transactional_id": "till", "producer_id": 4000, "producer_epoch": 2}
-OLD = {f"v3_and_below_{name}": value for name, value in TILL.items()}
-ADDS = of(Api.ADD_PARTITIONS_TO_TXN, ASK, "v3_and_below_topics", name="orders", partitions=(0, 2))
+ADDS = of(Api.ADD_PARTITIONS_TO_TXN, ASK, "topics", name="orders", partitions=(0, 2))
 COMMITS = of(Api.TXN_OFFSET_COMMIT, ASK, "topics", "partitions", committed_offset=7)
 PLACED = of(Api.PRODUCE, ASK, "topic_data", "partition_data", index=3)
 
@@ -26,7 +25,7 @@ PLACED = of(Api.PRODUCE, ASK, "topic_data", "partition_data", index=3)
         (Api.INIT_PRODUCER_ID, ANSWER, TILL, "producer 4000 epoch 2"),
         (
             Api.ADD_PARTITIONS_TO_TXN,
-            *(ASK, ADDS | OLD, "AddPartitionsToTxn till epoch 2 orders-0, orders-2"),
+            *(ASK, ADDS | TILL, "AddPartitionsToTxn till epoch 2 orders-0, orders-2"),
         ),
         (
             Api.ADD_OFFSETS_TO_TXN,

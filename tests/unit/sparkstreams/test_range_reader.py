@@ -57,16 +57,17 @@ class Leader:
         topics = [SimpleNamespace(topic="orders", partitions=[said])] if said else []
         return SimpleNamespace(error_code=ErrorCode.none, responses=topics)
 
-    def ask_leader(self, partition: Any, api: Api, request: Any) -> Any:
-        assert api is Api.LIST_OFFSETS and len(self.asked) > 0
+    def ask(self, broker: int, api: Api, request: Any) -> Any:
+        assert broker == 1 and api is Api.LIST_OFFSETS and len(self.asked) > 0
         earliest = request.topics[0].partitions[0].timestamp == -2
         found = SimpleNamespace(
+            partition_index=0,
             error_code=ErrorCode.none,
             offset=self._log[not earliest],
             timestamp=-1,
             leader_epoch=0,
         )
-        return SimpleNamespace(topics=[SimpleNamespace(partitions=[found])])
+        return SimpleNamespace(topics=[SimpleNamespace(name="orders", partitions=[found])])
 
 
 def answer(

@@ -130,13 +130,10 @@ def test_offsets_are_committed_fetched_and_looked_up():
 
 def test_a_transaction_is_reported_from_its_first_partition_to_its_markers():
     numbers = {"producer_id": 4000, "producer_epoch": 2}
-    adds = of(
-        Api.ADD_PARTITIONS_TO_TXN, ASK, "v3_and_below_topics", name="orders", partitions=(0, 2)
-    )
+    adds = of(Api.ADD_PARTITIONS_TO_TXN, ASK, "topics", name="orders", partitions=(0, 2))
     asks = {
         Api.INIT_PRODUCER_ID: {"transactional_id": "till"},
-        Api.ADD_PARTITIONS_TO_TXN: adds
-        | {"v3_and_below_transactional_id": "till", "v3_and_below_producer_epoch": 2},
+        Api.ADD_PARTITIONS_TO_TXN: adds | {"transactional_id": "till", "producer_epoch": 2},
         Api.ADD_OFFSETS_TO_TXN: {"transactional_id": "till", "group_id": "kitchen"} | numbers,
         Api.END_TXN: {"transactional_id": "till", "committed": True} | numbers,
         Api.WRITE_TXN_MARKERS: marks(("orders", (0, 2)), ("bills", (1,))),
@@ -180,10 +177,7 @@ def test_a_fetch_that_reads_committed_says_what_it_waits_for_and_skips():
 def copying():
     """A transaction of till, from its epoch to its markers; then an old producer of its id."""
     known = {"transactional_id": "till", "producer_id": 4000, "producer_epoch": 2}
-    old = {f"v3_and_below_{name}": value for name, value in known.items()}
-    adds = of(
-        Api.ADD_PARTITIONS_TO_TXN, ASK, "v3_and_below_topics", name="orders", partitions=(0, 2)
-    )
+    adds = of(Api.ADD_PARTITIONS_TO_TXN, ASK, "topics", name="orders", partitions=(0, 2))
     commits = of(Api.TXN_OFFSET_COMMIT, ASK, "topics", "partitions", committed_offset=7)
     till = {"client": "till", "broker": 3}
     epoch = {"producer_id": 4000, "producer_epoch": 2}
@@ -198,7 +192,7 @@ def copying():
         asked(Api.FIND_COORDINATOR, 1, 0, 2, request={"key": "till", "key_type": 1}, **till),
         asked(Api.INIT_PRODUCER_ID, 2, 5, 9, **starts, **till),
         event("transaction.changed", 14, 3, id="till", **EPOCH)._replace(number=10),
-        asked(Api.ADD_PARTITIONS_TO_TXN, 3, 20, 5, request=adds | old, **till),
+        asked(Api.ADD_PARTITIONS_TO_TXN, 3, 20, 5, request=adds | known, **till),
         produced(4, 30, 4, **sends, client="till"),
         asked(Api.ADD_OFFSETS_TO_TXN, 5, 40, 3, request=known | {"group_id": "kitchen"}, **till),
         asked(Api.TXN_OFFSET_COMMIT, 6, 50, 5, client="till", **offsets),

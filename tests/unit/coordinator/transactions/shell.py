@@ -6,13 +6,11 @@ from datetime import timedelta
 from itertools import count
 
 from kio.schema.add_offsets_to_txn.v3.request import AddOffsetsToTxnRequest
-from kio.schema.add_partitions_to_txn.v3.request import (
-    AddPartitionsToTxnRequest,
-    AddPartitionsToTxnTopic,
-)
+from kio.schema.add_partitions_to_txn.v3.request import AddPartitionsToTxnTopic
 from kio.schema.end_txn.v3.request import EndTxnRequest
 from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 
+from engine.client.producing.transaction_requests import AddPartitionsToTxnRequest
 from engine.coordinator.effects import Append, Caller, Reply, TransactionalProducer, TxnMarkers
 from engine.coordinator.owned_partitions import partition_of
 from engine.coordinator.transactions.coordinator import TransactionCoordinator
@@ -145,10 +143,10 @@ class Shell:
             topics[topic].append(number)
         rows = [AddPartitionsToTxnTopic(name=t, partitions=tuple(n)) for t, n in topics.items()]
         request = AddPartitionsToTxnRequest(
-            v3_and_below_transactional_id=id,
-            v3_and_below_producer_id=writer.producer_id,
-            v3_and_below_producer_epoch=writer.epoch,
-            v3_and_below_topics=tuple(rows),
+            transactional_id=id,
+            producer_id=writer.producer_id,
+            producer_epoch=writer.epoch,
+            topics=tuple(rows),
         )
         return self.ask(request, version)
 
@@ -157,7 +155,7 @@ class Shell:
         answer = self.answer(number)
         return answer and {
             TopicPartition(topic.name, row.partition_index): row.partition_error_code
-            for topic in answer.results_by_topic_v3_and_below
+            for topic in answer.results
             for row in topic.results_by_partition
         }
 

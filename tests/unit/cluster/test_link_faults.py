@@ -2,14 +2,14 @@
 
 import json
 
-from engine.cluster.faults import Faults
+from engine.cluster.link_faults import LinkFaults
 from engine.cluster.state import LinkState
 
 CUT = {"out_cut": True, "in_cut": False, "delay": 0.0}
 
 
 def test_a_direction_between_brokers_is_cut_at_its_sender():
-    faults = Faults()
+    faults = LinkFaults()
     assert faults.cut(1, 3) == 1
     assert (faults.of(1), faults.of(3)) == ({"3": CUT}, {})
     assert faults.cut(3, 1) == 3
@@ -18,7 +18,7 @@ def test_a_direction_between_brokers_is_cut_at_its_sender():
 
 
 def test_zookeeper_has_no_firewall_so_the_broker_keeps_both_directions():
-    faults = Faults()
+    faults = LinkFaults()
     assert faults.cut(2, "zookeeper") == faults.cut("zookeeper", 2) == 2
     assert faults.of(2) == {"zookeeper": {"out_cut": True, "in_cut": True, "delay": 0.0}}
     assert list(faults.states()) == [
@@ -28,7 +28,7 @@ def test_zookeeper_has_no_firewall_so_the_broker_keeps_both_directions():
 
 
 def test_a_server_of_an_ensemble_is_an_end_of_its_own():
-    faults = Faults()
+    faults = LinkFaults()
     assert faults.cut(2, "zookeeper-1") == faults.cut("zookeeper-1", 2) == 2
     assert faults.cut("zookeeper-1", "zookeeper-3") == "zookeeper-1"
     assert faults.of(2) == {"zookeeper-1": {"out_cut": True, "in_cut": True, "delay": 0.0}}
@@ -44,7 +44,7 @@ def test_a_server_of_an_ensemble_is_an_end_of_its_own():
 
 
 def test_a_slow_link_is_slow_in_both_directions():
-    faults = Faults()
+    faults = LinkFaults()
     assert faults.slow(1, 2, 500) == {1, 2}
     assert (faults.of(1)["2"]["delay"], faults.of(2)["1"]["delay"]) == (0.5, 0.5)
     assert faults.slow("zookeeper", 3, 20) == {3}
@@ -57,7 +57,7 @@ def test_a_slow_link_is_slow_in_both_directions():
 
 
 def test_one_link_is_healed_and_the_others_stay_as_they_are():
-    faults = Faults()
+    faults = LinkFaults()
     for one, other in ((1, 2), (2, 1), (1, 3)):
         faults.cut(one, other)
     faults.slow(2, "zookeeper", 100)
@@ -69,7 +69,7 @@ def test_one_link_is_healed_and_the_others_stay_as_they_are():
 
 
 def test_healed_is_forgotten_and_all_who_had_a_fault_are_to_be_told():
-    faults = Faults()
+    faults = LinkFaults()
     faults.cut(1, 3)
     faults.slow(2, "zookeeper", 10)
     assert faults.heal() == [1, 2]
@@ -77,7 +77,7 @@ def test_healed_is_forgotten_and_all_who_had_a_fault_are_to_be_told():
 
 
 def test_a_broker_is_started_with_its_faults():
-    faults = Faults()
+    faults = LinkFaults()
     faults.cut(1, 3)
     (told,) = faults.environment(1).values()
     assert json.loads(told) == {"3": CUT}
