@@ -28,6 +28,9 @@ class StoredLog(Protocol):
     @property
     def end_offset(self) -> int: ...
 
+    @property
+    def segments(self) -> Sequence[Any]: ...  # with a `base_offset`; in memory there are none
+
     def append(self, batch: bytes, epoch: int, now: int, *, client: bool = True) -> Any: ...
     def append_copied(self, data: bytes, now: int) -> int: ...
     def read(self, offset: int, max_bytes: int) -> Any: ...  # with `read()`: the bytes
@@ -35,6 +38,7 @@ class StoredLog(Protocol):
     def truncate(self, offset: int, now: int) -> None: ...
     def restart_at(self, offset: int, now: int) -> None: ...
     def advance_start(self, offset: int, now: int) -> None: ...
+    def drop(self, segments: list[Any], now: int, reason: str) -> None: ...
 
 
 class SnapshotStore(Protocol):
@@ -137,6 +141,11 @@ class MetadataLog:
 
     def delete_before(self, snapshot: OffsetAndEpoch, now: int) -> None:
         self._log.advance_start(snapshot.offset, now)
+        ends = [segment.base_offset for segment in self._log.segments[1:]]
+        old = [
+            it for it, end in zip(self._log.segments, ends, strict=False) if end <= snapshot.offset
+        ]
+        self._log.drop(old, now, "snapshot")
         self._delete_snapshots_before(snapshot)
 
     def _delete_snapshots_before(self, snapshot: OffsetAndEpoch) -> None:

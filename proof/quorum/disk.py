@@ -61,7 +61,9 @@ class DyingLog:
         self._disk = disk
         self.log = disk.log
         self.epochs = disk.log.epochs
+        self.segments = disk.log.segments
         self.read = disk.log.read
+        self.drop = disk.log.drop
 
     @property
     def start_offset(self) -> int:
