@@ -149,13 +149,12 @@ class RaftLeader:
         )
 
     def _snapshot_for(self, request: RaftFetchRequest) -> OffsetAndEpoch | None:
-        """The snapshot that the follower needs, because the log does not go back so far."""
+        """The snapshot that the follower needs, because the log does not go back so far; or that
+        is shorter than the log: for a new follower, whose epoch is 0."""
         first, last = self._log.first_snapshot, self._log.last_snapshot
         if first is None or last is None:
             return None
         offset, epoch, start = request.offset, request.last_fetched_epoch, self._log.start_offset
-        if offset == 0:  # a new follower: a snapshot is shorter than the log
-            return last
         is_before = offset < start or (offset == start and epoch != first.epoch)
         return last if is_before or epoch < first.epoch else None
 

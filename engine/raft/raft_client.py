@@ -282,14 +282,13 @@ class RaftClient:
             response.epoch, response.leader
         ):
             return False
-        asked_by = self.quorum.role
         self.quorum.learn(response.epoch, response.leader, now)
         role, is_fine = self.quorum.role, response.error is ErrorCode.none
         if response.epoch != self.epoch:
             return is_fine
         match response:
             case VoteResponse() if isinstance(role, RaftCandidate | RaftProspective):
-                if is_fine and role is asked_by:
+                if is_fine:
                     role.votes.voted(peer, granted=response.granted)
             case EndQuorumEpochResponse() if isinstance(role, RaftResigned):
                 if is_fine:
@@ -298,7 +297,6 @@ class RaftClient:
                 if is_fine:
                     self._committed(role.fetched(response, self.high_watermark, now))
             case FetchSnapshotResponse() if isinstance(role, RaftFollower):
-                if role is asked_by:
-                    self._committed(role.snapshot_fetched(response, self.high_watermark, now))
-                    return True  # without the snapshot it fetches again, and is told another one
+                self._committed(role.snapshot_fetched(response, self.high_watermark, now))
+                return True  # without the snapshot it fetches again, and is told another one
         return is_fine

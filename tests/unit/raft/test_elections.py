@@ -150,6 +150,35 @@ def test_a_leader_without_a_majority_resigns_and_names_its_successors():
     assert node.disk.election == ElectionState(1, leader=1)  # it does not vote in epoch 1
 
 
+def test_fetches_of_fewer_than_a_majority_do_not_keep_a_leader():
+    node = OneNode(voters=(1, 2, 3, 4, 5))
+    node.wait(LONG_MS)
+    node.answer(GRANTED, 2, 3)
+    for _ in range(3):
+        assert node.client.is_leader
+        node.receive(2, RaftFetchRequest(CLUSTER, 1, 2, 1, 1, 0))
+        node.receive(9, RaftFetchRequest(CLUSTER, 1, 9, 1, 1, 0))  # an observer
+        node.wait(CONFIG.fetch_timeout_ms // 2)
+    assert node.client.state is RaftState.RESIGNED
+
+
+def test_a_leader_that_stood_still_resigns_before_it_reads_what_has_waited():
+    node = leading()
+    node.now += 2 * CONFIG.fetch_timeout_ms
+    node.receive(2, RaftFetchRequest(CLUSTER, 1, 2, 1, 1, 0))
+    assert node.client.state is RaftState.RESIGNED
+
+
+def test_a_newer_epoch_does_not_put_off_the_election():
+    """Otherwise a candidate that cannot win could keep the others from standing for election."""
+    node = OneNode("33")
+    for epoch in range(4, 13):
+        node.wait(CONFIG.election_timeout_ms // 10)
+        assert not node.ask(2, vote(epoch, 2)).granted
+    node.wait(CONFIG.election_timeout_ms // 10)
+    assert (node.client.state, node.client.epoch) == (RaftState.CANDIDATE, 13)
+
+
 def test_fetches_of_a_majority_keep_a_leader():
     node = leading()
     for _ in range(10):

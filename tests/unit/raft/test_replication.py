@@ -79,6 +79,12 @@ def test_records_that_a_killed_process_wrote_are_flushed_before_a_fetch_tells_of
     assert node.disk.log.recovery_point == 2
 
 
+def test_the_mark_of_a_follower_is_not_beyond_its_log():
+    node = OneNode("11", ElectionState(1, leader=2))
+    node.answer(RaftFetchResponse(OK, 1, 2, 50), 2)
+    assert node.client.high_watermark == 2
+
+
 def test_a_fetch_with_nothing_new_waits_for_a_record_or_for_its_time():
     node = leading()
     request = RaftFetchRequest(CLUSTER, 1, 2, 1, 1, 500)
@@ -134,6 +140,38 @@ def test_a_snapshot_comes_in_chunks_and_the_log_begins_after_it():
     assert node.disk.snapshots.whole == {OffsetAndEpoch(2, 1): b"0123456789"}
     assert node.client.high_watermark == node.client.log.start_offset == 2
     assert node.requests(RaftFetchRequest)[1][3:5] == (2, 1)
+
+
+def test_a_new_follower_gets_a_snapshot_even_if_the_log_has_all_records():
+    node = leading("11")
+    node.disk.snapshots.whole[OffsetAndEpoch(2, 1)] = b"0123456789"
+    assert fetch(node, 3, 0, 0).snapshot == OffsetAndEpoch(2, 1)
+    assert fetch(node, 3, 1, 1).records
+
+
+def test_a_follower_with_an_epoch_from_before_the_snapshot_gets_the_snapshot():
+    node = leading("33")
+    node.disk.snapshots.whole[OffsetAndEpoch(2, 3)] = b"0123456789"
+    assert fetch(node, 3, 3, 1).snapshot == OffsetAndEpoch(2, 3)
+    assert fetch(node, 3, 3, 3).diverging == OffsetAndEpoch(2, 3)
+
+
+def test_an_epoch_from_before_the_snapshot_ended_where_the_snapshot_ends():
+    node = OneNode()
+    node.client.log.restart_after(OffsetAndEpoch(5, 3), 0)
+    node.disk.snapshots.whole[OffsetAndEpoch(5, 3)] = b"x"
+    log_of(node.disk, "4")
+    assert node.client.log.end_of(2) == node.client.log.end_of(3) == OffsetAndEpoch(5, 3)
+    assert node.client.log.end_of(4) == node.client.log.end_of(9) == OffsetAndEpoch(6, 4)
+
+
+def test_a_chunk_of_another_place_is_not_used():
+    node = OneNode(election=ElectionState(2, leader=1), id=3)
+    snapshot = OffsetAndEpoch(2, 1)
+    node.answer(RaftFetchResponse(OK, 2, 1, 3, snapshot=snapshot), 1)
+    node.answer(FetchSnapshotResponse(OK, 2, 1, snapshot, 10, 4, b"456789"), 1)
+    assert node.requests(RaftFetchRequest)[1].offset == 0
+    assert node.disk.snapshots.whole == {}
 
 
 def test_a_snapshot_that_the_leader_has_no_more_is_asked_for_anew():
