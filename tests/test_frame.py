@@ -14,7 +14,7 @@ PYPROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())
 CONTRACTS = PYPROJECT["tool"]["importlinter"]["contracts"]
 PACKAGES = [
     *("wire", "storage", "replication", "controller", "coordinator", "client", "assignors"),
-    *("broker", "cluster", "sim", "cli", "zookeeper", "metadata"),
+    *("broker", "cluster", "sim", "cli", "zookeeper", "metadata", "raft"),
 ]
 
 # Who imports what, and what the layer check then says is broken.
@@ -46,6 +46,8 @@ OFFENCES = [
     ("engine.coordinator.planted", "time", "what decides has no socket"),
     ("engine.controller.planted", "random", "what decides has no socket"),
     ("engine.replication.planted", "threading", "what decides has no socket"),
+    ("engine.raft.planted", "random", "what decides has no socket"),
+    ("engine.raft.planted", "engine.controller", "imports point down"),
     ("engine.model", "asyncio", "what decides has no socket"),
     ("engine.coordinator.planted", "engine.storage.log", "coordinators and the controller return"),
     ("engine.assignors.planted", "random", "an assignor is a pure function"),
@@ -98,7 +100,7 @@ def whole_engine(tmp_path: Path) -> Path:
     )
     write(tmp_path, "engine.wire.planted", "import engine.model\n")
     write(tmp_path, "engine.zookeeper.planted", "import kazoo.client\n")
-    for package in ["controller", "coordinator", "replication"]:
+    for package in ["controller", "coordinator", "raft", "replication"]:
         write(tmp_path, f"engine.{package}.planted", "import engine.model\n")
     return tmp_path
 

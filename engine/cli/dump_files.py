@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from struct import Struct
 
-from engine.cli import dump_offsets, dump_transactions
+from engine.cli import dump_metadata, dump_offsets, dump_transactions
 from engine.errors import ApiException
 from engine.storage import aborted, control, producers, records
 from engine.storage.batch import HEADER_SIZE, MAGIC, NO_SEQUENCE, Header, crc_ok
@@ -48,11 +48,12 @@ def headers(fd: int, position: int, end: int, largest: int = 2**31) -> Iterator[
 
 def dump_log(path: Path, options: argparse.Namespace, report: DumpReport) -> None:
     """Print the batches of a log, and their records if wanted. One batch is in memory at a time."""
-    deep = options.deep_iteration or options.print_data_log or _decoder(options) is not None
+    decodes = options.cluster_metadata_decoder or _decoder(options) is not None
+    deep = options.deep_iteration or options.print_data_log or decodes
     end, last, gaps = 0, -1, []
     with path.open("rb") as file:
         fd, size = file.fileno(), os.fstat(file.fileno()).st_size
-        print(f"Starting offset: {int(path.stem)}" if size else f"{path} is empty.")
+        print(_opening(path) if size else f"{path} is empty.")
         for position, header in headers(fd, 0, size, options.max_message_size):
             end = position + header.size
             batch = os.pread(fd, header.size, position)
@@ -78,6 +79,16 @@ def dump_log(path: Path, options: argparse.Namespace, report: DumpReport) -> Non
             report.wrong(f"{path}: position {end}: {size - end} bytes are left, {why}")
     if gaps:  # compaction leaves gaps, and so do batches without records: nothing is wrong
         report.note(f"Non-consecutive offsets in {path.absolute()}", *gaps)
+
+
+def _opening(path: Path) -> str:
+    """Whose file it is, by its name."""
+    if path.suffix != ".checkpoint":
+        return f"Starting offset: {int(path.stem)}"
+    end, _, epoch = path.stem.partition("-")
+    if not epoch:
+        return "KRaft bootstrap snapshot"
+    return f"Snapshot end offset: {int(end)}, epoch: {int(epoch)}"
 
 
 def _what_is_wrong(start: bytes, left: int) -> str:
@@ -120,9 +131,12 @@ def _record_line(record: Record, header: Header, position: int, options: argpars
     if not options.skip_record_metadata:
         parts.append(_metadata(record, header, position))
         if header.is_control:
-            parts.append(_marker(record))
+            is_quorums = dump_metadata.is_quorums(record)
+            parts.append(dump_metadata.control_text(record) if is_quorums else _marker(record))
     decoder = _decoder(options)
-    if decoder is not None and not header.is_control:
+    if options.cluster_metadata_decoder and not header.is_control:
+        parts.append(f"payload: {dump_metadata.payload(record)}")
+    elif decoder is not None and not header.is_control:
         key, value = decoder(record.key, record.value)
         parts += (f"key: {shown(key.encode())}", f"payload: {shown(value.encode())}")
     elif options.print_data_log and not header.is_control:

@@ -5,12 +5,13 @@
     .timeindex    timestamp -> offset, compared with it too
     .txnindex     the transactions that were aborted
     .snapshot     the producers' states
+    .checkpoint   a snapshot of the metadata log, or bootstrap.checkpoint
 
 The lines are those of Kafka 2.8's tool, so that scripts can read both. Errors in a file are printed
 on stderr after all files, and the exit status is then 1. Keys and values are shown as text; bytes
 that are not text are escaped. --offsets-decoder decodes the records of __consumer_offsets: groups,
 offsets and assignments. --transaction-log-decoder decodes those of __transaction_state: ids, states
-and partitions.
+and partitions. --cluster-metadata-decoder decodes those of __cluster_metadata, as JSON.
 """
 
 import argparse
@@ -24,13 +25,16 @@ from engine.cli.main import to_stderr
 from engine.cli.options import Options, add_options
 from engine.errors import ApiException
 
-_NAME = re.compile(r"\d+(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)")
+_NAME = re.compile(
+    r"\d+(\.log|\.index|\.timeindex|\.txnindex|\.snapshot)|(?:\d+-\d+|bootstrap)(\.checkpoint)"
+)
 
 SIZE = "a larger batch is reported as damaged (default: %(default)s)"
 OPTIONS: Options = {
     "print-data-log": "print keys and values too; implies --deep-iteration",
     "offsets-decoder": "decode keys and values as records of __consumer_offsets",
     "transaction-log-decoder": "decode keys and values as records of __transaction_state",
+    "cluster-metadata-decoder": "decode values as records of __cluster_metadata",
     "deep-iteration": "print each record, not only each batch",
     "skip-record-metadata": "of each record, print only key and value",
     "index-sanity-check": "of an index, check only what decides whether it is rebuilt at start",
@@ -67,11 +71,12 @@ def _dump(path: Path, options: argparse.Namespace, report: DumpReport) -> None:
         return
     dump = {
         ".log": dump_files.dump_log,
+        ".checkpoint": dump_files.dump_log,
         ".index": dump_indexes.dump_index,
         ".timeindex": dump_indexes.dump_time_index,
         ".txnindex": dump_files.dump_aborted,
         ".snapshot": dump_files.dump_snapshot,
-    }[match[1]]
+    }[match[1] or match[2]]
     try:
         dump(path, options, report)
     except BrokenPipeError:

@@ -54,6 +54,10 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
             "one broker; also restarts a broker that was killed",
             "--id 1 --zookeeper 127.0.0.1:2181 --data lab-data/broker-1",
         ),
+        "engine.cli.storage": (
+            "format the log directory of a node without ZooKeeper, or show it",
+            "format -t 7iBgancjbi8a8Ky6ppt3ew -c server.properties",
+        ),
         "engine.cli.zookeeper": (
             "one ZooKeeper server, until it is interrupted",
             "--port 2181 --data zookeeper-data",

@@ -21,6 +21,7 @@ CLASSES = {
     "kafka.tools.ConsoleProducer": "console-producer",
     "kafka.tools.ConsumerPerformance": "perf consumer",
     "kafka.tools.DumpLogSegments": "dump-log",
+    "kafka.tools.StorageTool": "storage",
     "org.apache.kafka.tools.ProducerPerformance": "perf producer",
     "org.apache.zookeeper.server.quorum.QuorumPeerMain": "zookeeper-server-start --home",
 }

@@ -6,6 +6,7 @@
     simulate --minutes 60 --jobs 2          as many as fit into an hour, on two cores
     simulate --seeds 500 --step 3           seeds 0, 3, 6 ...: those with transactions
     simulate --defect join-unchecked --seeds 100    brokers with a known defect: is it found?
+    simulate --quorum --seeds 300           a quorum of controllers (KRaft) instead of brokers
 
 All decisions are made by the code of the real brokers; clock, network, disks and ZooKeeper are
 simulated. The same seed gives the same run, event by event. Exit status 1: an invariant broke.
@@ -21,9 +22,12 @@ from typing import NamedTuple
 
 from engine.cli.main import UsageError
 from engine.cli.options import add_options, positive
+from proof.quorum.defects import QUORUM_DEFECTS
+from proof.quorum.run import SECONDS_OF_STORM
+from proof.quorum.trace import QuorumRecipe, QuorumTrace
 from proof.storms.defects import DEFECTS
 from proof.storms.invariants import Violation
-from proof.storms.run import Fork
+from proof.storms.run import SECONDS, Fork
 from proof.storms.trace import Recipe, Trace
 
 FORKS = "from AT seconds on, another seed decides; may be given several times"
@@ -32,7 +36,7 @@ BATCH = 8  # runs of each process between two checks of the time
 
 
 class RunOutcome(NamedTuple):
-    recipe: Recipe
+    recipe: Recipe | QuorumRecipe
     failure: str  # "" if all was well
     simulated: int  # ms
     spent: float  # seconds of CPU
@@ -47,9 +51,15 @@ def add_arguments(parser: ArgumentParser) -> None:
             "minutes M": (float, None, "start runs for this many minutes"),
             "first N": (int, 0, "the first seed of many (default: 0)"),
             "step N": (positive, 1, "from one seed of many to the next (default: 1)"),
-            "seconds S": (float, 25.0, "how long each storm is, in simulated time (default: 25)"),
+            "seconds S": (
+                float,
+                None,
+                "how long each storm is, in simulated time (default: "
+                f"{SECONDS:g}, of a quorum {SECONDS_OF_STORM:g})",
+            ),
             "fork AT:SEED": (_fork, [], FORKS),
             "defect NAME": (str, "", "give the brokers a defect"),
+            "quorum": "simulate a quorum of controllers; without --fork, --routine and --save",
             "rows N": (int, None, "lines of the diagram to print"),
             "routine": "also lines of periodic messages",
             "save FILE": "record the run: FILE.jsonl or .jsonl.gz",
@@ -59,18 +69,29 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    if options.defect and options.defect not in DEFECTS:
+    defects = QUORUM_DEFECTS if options.quorum else DEFECTS
+    if options.defect and options.defect not in defects:
         raise UsageError(
-            f"there is no defect {options.defect}; there are {', '.join(sorted(DEFECTS))}"
+            f"there is no defect {options.defect}; there are {', '.join(sorted(defects))}"
         )
     if options.seed is None and options.seeds is None and options.minutes is None:
         raise UsageError("say which run: --seed N; or how many: --seeds N, --minutes M")
-    return _many(options) if options.seed is None else _one(options)
+    if options.quorum and (options.fork or options.save or options.routine):
+        raise UsageError("--fork, --routine and --save are for brokers, not for a quorum")
+    if options.seed is None:
+        return _many(options)
+    return _one_quorum(options) if options.quorum else _one(options)
 
 
-def _recipe(options: Namespace, seed: int) -> Recipe:
+def _recipe(options: Namespace, seed: int) -> Recipe | QuorumRecipe:
+    if options.quorum:
+        return QuorumRecipe(seed, options.seconds or SECONDS_OF_STORM, options.defect)
+    return _broker_recipe(options, seed)
+
+
+def _broker_recipe(options: Namespace, seed: int) -> Recipe:
     forks = tuple(Fork(at, other) for at, other in options.fork)
-    return Recipe(seed, options.seconds, options.defect, forks)
+    return Recipe(seed, options.seconds or SECONDS, options.defect, forks)
 
 
 def _fork(text: str) -> tuple[int, int]:
@@ -85,13 +106,26 @@ def _fork(text: str) -> tuple[int, int]:
 
 
 def _one(options: Namespace) -> int:
-    trace = Trace(_recipe(options, options.seed))
+    trace = Trace(_broker_recipe(options, options.seed))
     rows = options.rows if options.rows is not None else ROWS * (trace.violation is not None)
     if rows:
         drawn = trace.diagram(routine=options.routine).splitlines()
         print("\n".join([drawn[0], *drawn[1:][-rows:]]))
     if options.save:
         trace.save(options.save)
+    return _verdict(trace)
+
+
+def _one_quorum(options: Namespace) -> int:
+    recipe = QuorumRecipe(options.seed, options.seconds or SECONDS_OF_STORM, options.defect)
+    trace = QuorumTrace(recipe)
+    rows = options.rows if options.rows is not None else ROWS * (trace.violation is not None)
+    for line in trace.lines[len(trace.lines) - rows :]:
+        print(line)
+    return _verdict(trace)
+
+
+def _verdict(trace: Trace | QuorumTrace) -> int:
     if trace.violation is None:
         print(f"all is well, after {trace.end / 1000:.1f} simulated seconds")
         return 0
@@ -131,7 +165,7 @@ def _outcomes(options: Namespace) -> Iterator[RunOutcome]:
             yield from pool.map(outcome_of, [_recipe(options, seed) for seed in batch], 1)
 
 
-def outcome_of(recipe: Recipe) -> RunOutcome:
+def outcome_of(recipe: Recipe | QuorumRecipe) -> RunOutcome:
     began, failure, run = time.process_time(), "", recipe.run()
     try:
         run.go()

@@ -89,7 +89,7 @@ def read_meta(path: Path) -> tuple[int, str] | None:
     if not path.exists():
         return None
     try:
-        pairs = _pairs(path, "=")
+        pairs = read_pairs(path, "=")
         return int(pairs["broker.id"]), pairs["cluster.id"]
     except (KeyError, ValueError) as error:
         raise malformed(path, error) from error
@@ -103,12 +103,13 @@ def read_topic_id(path: Path) -> UUID | None:
     if not path.exists():
         return None
     try:
-        return parse_id(_pairs(path, ":")["topic_id"])
+        return parse_id(read_pairs(path, ":")["topic_id"])
     except (KeyError, ValueError) as error:
         raise malformed(path, error) from error
 
 
-def _pairs(path: Path, separator: str) -> dict[str, str]:
+def read_pairs(path: Path, separator: str) -> dict[str, str]:
+    """The keys and values of a file with a pair in each line."""
     lines = (line for line in _text(path).splitlines() if not line.startswith("#"))
     pairs = (line.partition(separator) for line in lines)
     return {key.strip(): value.strip() for key, found, value in pairs if found}

@@ -22,9 +22,9 @@ from tests.test_tidy import Module, code_lines
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = ROOT / "engine"
 PAGE = ROOT / "docs/weekend.md"
-MOST_LINES = 6_000  # of code on the whole path: STYLE's promise of a weekend
+MOST_LINES = 6_900  # of code on the whole path: 6,000, and 900 for the sitting without ZooKeeper
 FILES = range(40, 56)
-SITTINGS = 6
+SITTINGS = 7
 ENTRY = re.compile(r"^- \[([^]]+)]\(\.\./(engine/[^)]+)\)\n((?:  .*\n)+)", re.M)
 WORD = re.compile(r"^- `([\w/]+\.py)`: ", re.M)  # of the lists of words from other files
 BYTES = re.compile(r"^((?:[0-9a-f]{2} )*[0-9a-f]{2})(?: {3,}\S|$)")
@@ -65,7 +65,7 @@ def test_the_path_is_short_enough_for_a_weekend() -> None:
     assert sum(counts.values()) < MOST_LINES, counts
 
 
-def test_there_are_six_sittings() -> None:
+def test_there_are_seven_sittings() -> None:
     headings = re.findall(r"^## \d\. ", PAGE.read_text(encoding="utf-8"), re.M)
     assert len(headings) == SITTINGS
 

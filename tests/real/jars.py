@@ -1,14 +1,15 @@
-"""The jars of Kafka 2.8.2, its tools, Kafka Streams and Spring for Apache Kafka.
+"""The jars of Kafka 2.8.2, its tools, Streams and Spring for Apache Kafka; and of Kafka 3.9.1.
 
-`make real` copies them to build/real/jars:
+`make real` copies them to build/real/jars and build/real/kraft:
 
-    pom.xml  ── mvn ──> build/real/jars/*.jar  ── compared with jars.sha256 ──> used
+    pom.xml        ── mvn ──> build/real/jars/*.jar   ── compared with jars.sha256 ──> used
+    kraft.pom.xml  ── mvn ──> build/real/kraft/*.jar  ── compared with kraft.sha256 ──> used
 
 Maven takes them from the repository that this machine's settings name. Maven checks what it
-downloads only against that repository; jars.sha256 is ours, so a jar that was changed is refused.
+downloads only against that repository; the checksums are ours, so a changed jar is refused.
 
     python -m tests.real.jars           copy what is missing, and check all
-    python -m tests.real.jars --note    write jars.sha256 anew, after a change of pom.xml
+    python -m tests.real.jars --note    write the checksums anew, after a change of a pom
 """
 
 import hashlib
@@ -17,30 +18,46 @@ import subprocess
 import sys
 from functools import cache
 from pathlib import Path
+from typing import NamedTuple
 
 from engine.cluster import java
 from engine.cluster.kafka_process import MADE
 
 HERE = Path(__file__).resolve().parent
 POM = HERE / "pom.xml"
-SUMS = HERE / "jars.sha256"  # a line for each jar, as sha256sum writes it
+SUMS = HERE / "jars.sha256"
 BUILD = HERE.parents[1] / "build" / "real"
 JARS = MADE
 COPY = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 INSTALL = "on Debian and Ubuntu `sudo apt install maven default-jdk-headless` installs both"
 
 
+class JarSet(NamedTuple):
+    """The jars of one release, and where they come from."""
+
+    pom: Path
+    sums: Path  # a line for each jar, as sha256sum writes it
+    folder: Path
+
+
+KRAFT = JarSet(HERE / "kraft.pom.xml", HERE / "kraft.sha256", BUILD / "kraft")
+
+
+def kafka_2_8() -> JarSet:
+    return JarSet(POM, SUMS, JARS)
+
+
 class JarsMissing(OSError):
     """Kafka's jars are not here, or not as they should be; the message says what to do."""
 
 
-def resolve() -> None:
+def resolve(jars: JarSet) -> None:
     """Copy the jars unless all are there, and check them."""
-    if not SUMS.exists() or wrong(expected()):
+    if not jars.sums.exists() or wrong(jars):
         if (maven := shutil.which("mvn")) is None:
             raise JarsMissing(f"Kafka's jars come by Maven, and there is no `mvn`: {INSTALL}")
-        shutil.rmtree(JARS, ignore_errors=True)
-        command = [maven, "-q", "-B", "-f", POM, COPY, f"-DoutputDirectory={JARS}"]
+        shutil.rmtree(jars.folder, ignore_errors=True)
+        command = [maven, "-q", "-B", "-f", jars.pom, COPY, f"-DoutputDirectory={jars.folder}"]
         done = subprocess.run(
             [*command, "-DincludeScope=runtime"], capture_output=True, text=True, check=False
         )
@@ -48,12 +65,13 @@ def resolve() -> None:
             raise JarsMissing(f"`mvn` did not get Kafka's jars:\n{done.stdout}{done.stderr}")
 
 
-def check() -> None:
-    """All jars are here, unchanged, and so are a Java and its compiler."""
-    if names := wrong(expected()):
+def check(jars: JarSet | None = None) -> None:
+    """All jars (of 2.8.2) are here, unchanged, and so are a Java and its compiler."""
+    jars = jars or kafka_2_8()
+    if names := wrong(jars):
         raise JarsMissing(
-            f"{', '.join(names)} in {JARS} is missing, unknown, or not as in {SUMS.name}: "
-            "`make real` gets Kafka's jars"
+            f"{', '.join(names)} in {jars.folder} is missing, unknown, or not as in "
+            f"{jars.sums.name}: `make real` gets Kafka's jars"
         )
     compiler()
 
@@ -78,34 +96,36 @@ def compiled(source: Path) -> Path:
 
 
 @cache
-def expected() -> dict[str, str]:
+def expected(sums: Path) -> dict[str, str]:
     """Each jar's checksum, by its name."""
-    lines = (line.split() for line in SUMS.read_text().splitlines())
+    lines = (line.split() for line in sums.read_text().splitlines())
     return {name: checksum for checksum, name in lines}
 
 
-def present() -> dict[str, str]:
+def present(jars: JarSet) -> dict[str, str]:
     return {
         path.name: hashlib.sha256(path.read_bytes()).hexdigest()
-        for path in sorted(JARS.glob("*.jar"))
+        for path in sorted(jars.folder.glob("*.jar"))
     }
 
 
-def wrong(sums: dict[str, str]) -> list[str]:
+def wrong(jars: JarSet) -> list[str]:
     """Jars that are missing, changed, or not in the list."""
-    found = present()
+    sums, found = expected(jars.sums), present(jars)
     return sorted(name for name in sums.keys() | found.keys() if sums.get(name) != found.get(name))
 
 
 def main(arguments: list[str]) -> str:
     try:
         java.find()
-        if arguments == ["--note"]:
-            SUMS.unlink(missing_ok=True)
-            resolve()
-            SUMS.write_text("".join(f"{sum}  {name}\n" for name, sum in present().items()))
-        resolve()
-        check()
+        for jars in (kafka_2_8(), KRAFT):
+            if arguments == ["--note"]:
+                jars.sums.unlink(missing_ok=True)
+                resolve(jars)
+                lines = (f"{sum}  {name}\n" for name, sum in present(jars).items())
+                jars.sums.write_text("".join(lines))
+            resolve(jars)
+            check(jars)
     except OSError as error:
         return str(error)
     return ""

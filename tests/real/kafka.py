@@ -78,9 +78,12 @@ class MixedCluster(Cluster):
         return tool(main, "--bootstrap-server", self.bootstrap, *arguments, **how)
 
 
-def tool(main: str, *arguments: str, stdin: str = "", heap: int = 128) -> Output:
+def tool(
+    main: str, *arguments: str, stdin: str = "", heap: int = 128, folder: Path = JARS
+) -> Output:
+    """`folder`: of the jars; by default, those of Kafka 2.8.2."""
     with quiet() as flag:
-        java, *rest = command(main, *arguments, folder=JARS, heap=heap)
+        java, *rest = command(main, *arguments, folder=folder, heap=heap)
         done = subprocess.run(
             ["nice", "-n", "5", java, flag, *rest],
             input=stdin,

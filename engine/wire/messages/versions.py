@@ -26,9 +26,15 @@ Bool = Annotated[bool, "bool"]
 String = Annotated[str, "string"]
 NullableString = Annotated[str | None, "string"]
 Bytes = Annotated[bytes, "bytes"]
+Uint16 = Annotated[int, "uint16"]
+Float64 = Annotated[float, "float64"]
 Uuid = Annotated[UUID | None, "uuid"]  # None is sixteen zeroes
+Uuids = Annotated[tuple[UUID | None, ...], "uuid"]
+NullableUuids = Annotated[tuple[UUID | None, ...] | None, "uuid"]
+Strings = Annotated[tuple[str, ...], "string"]
 Error = Annotated[ErrorCode, "error_code"]
 Brokers = Annotated[tuple[int, ...], "int32"]  # ids
+NullableBrokers = Annotated[tuple[int, ...] | None, "int32"]
 Partitions = Annotated[tuple[int, ...], "int32"]  # numbers
 
 _LAST = 2**15 - 1
@@ -42,6 +48,12 @@ def since(version: int) -> dict[str, int]:
 def until(version: int) -> dict[str, int]:
     """Metadata of a field that newer versions lack."""
     return {"until": version}
+
+
+def tagged(tag: int, version: int = 0) -> dict[str, int]:
+    """Metadata of a field that is written only if it is not its default (KIP-482), behind all
+    others. Fields are declared in the order of their tags."""
+    return {"tag": tag, "since": version}
 
 
 @cache
@@ -64,14 +76,17 @@ def make_message(name: str, declared: Iterable[tuple[str, Any, Any]], form: dict
 
 def _declare(each: "dataclasses.Field[Any]", version: int, flexible: bool) -> tuple[str, Any, Any]:
     if get_origin(each.type) is Annotated:
-        return primitive_field(each.name, each.type, each.default)
+        return primitive_field(each.name, each.type, each.default, each.metadata.get("tag"))
     is_nullable = isinstance(each.type, UnionType)  # tuple[Nested, ...] | None
     nested, _ = get_args(get_args(each.type)[0] if is_nullable else each.type)
     kind: Any = tuple[at(nested, version, flexible), ...]  # type: ignore[misc]
     return each.name, kind | None if is_nullable else kind, dataclasses.field(default=each.default)
 
 
-def primitive_field(name: str, annotated: Any, default: Any) -> tuple[str, Any, Any]:
+def primitive_field(
+    name: str, annotated: Any, default: Any, tag: int | None = None
+) -> tuple[str, Any, Any]:
     """A field in kio's format, of one of the types above."""
     kind, primitive = get_args(annotated)
-    return name, kind, dataclasses.field(default=default, metadata={"kafka_type": primitive})
+    metadata = {"kafka_type": primitive} | ({} if tag is None else {"tag": tag})
+    return name, kind, dataclasses.field(default=default, metadata=metadata)

@@ -96,10 +96,10 @@ def test_records_without_their_metadata(tmp_path: Path, dump: Dump) -> None:
 
 
 def test_a_control_record_of_a_later_release(tmp_path: Path, dump: Dump) -> None:
-    strange = batch(100, record(0, struct.pack(">hh", 0, 5), b""), attributes=0x20)
+    strange = batch(100, record(0, struct.pack(">hh", 0, 9), b""), attributes=0x20)
     _, lines, errors = dump(write(tmp_path, strange), "--deep-iteration")
     assert errors == []
-    assert lines[2].endswith("headerKeys: [] controlType: UNKNOWN(5)")
+    assert lines[2].endswith("headerKeys: [] controlType: UNKNOWN(9)")
 
 
 def test_gaps_are_reported_and_are_no_damage(tmp_path: Path, dump: Dump) -> None:

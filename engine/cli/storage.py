@@ -1,0 +1,182 @@
+"""Prepare the log directory of a node without ZooKeeper, as kafka-storage does.
+
+    storage random-uuid                                     an id for a new cluster
+    storage format -t ID -c server.properties               write meta.properties, and in it the id
+                   [-r 3.3] [-g]                            -g: leave formatted directories alone
+    storage info -c server.properties                       show what is there, and what is wrong
+
+A node starts only in a directory that was formatted, with the id of its cluster: so a lost disk is
+no empty cluster. The file bootstrap.checkpoint has the first records of the metadata log: the level
+of `metadata.version`. The level here is 7 (3.3-IV3), which each release from 3.3 on reads.
+"""
+
+import sys
+import time
+from argparse import ArgumentParser, Namespace
+from pathlib import Path
+from uuid import uuid4
+
+from engine.cli.main import FAILED, UsageError
+from engine.config.properties import parse_properties
+from engine.errors import ApiException
+from engine.metadata.meta_properties import (
+    MetaProperties,
+    read_meta_properties,
+    write_meta_properties,
+)
+from engine.metadata.records.brokers import FeatureLevelRecord
+from engine.metadata.records.framing import encode_record
+from engine.model import id_text, parse_id
+from engine.raft.snapshot_records import encode_snapshot
+from engine.storage import checkpoints, files
+
+BOOTSTRAP = "bootstrap.checkpoint"
+METADATA_VERSION, LEVEL, LEVEL_NAME = "metadata.version", 7, "3.3-IV3"
+RELEASES = ("3.3", LEVEL_NAME)
+ID_BYTES = 16
+
+
+def add_arguments(parser: ArgumentParser) -> None:
+    actions = parser.add_subparsers(dest="action", required=True, metavar="format|info|random-uuid")
+    format = actions.add_parser("format", help="format the log directories", allow_abbrev=False)
+    info = actions.add_parser("info", help="show the log directories", allow_abbrev=False)
+    actions.add_parser("random-uuid", help="print a random id")
+    for each in (format, info):
+        each.add_argument(
+            *("-c", "--config"), metavar="FILE", required=True, type=Path, help="server.properties"
+        )
+    format.add_argument(
+        *("-t", "--cluster-id"), metavar="ID", required=True, help="the id of the cluster"
+    )
+    format.add_argument(
+        *("-g", "--ignore-formatted"), action="store_true", help="leave formatted ones alone"
+    )
+    format.add_argument(
+        *("-r", "--release-version"), metavar="RELEASE", default=LEVEL_NAME,
+        help="of the first metadata.version: 3.3 (default: %(default)s)",
+    )  # fmt: skip
+
+
+def run(options: Namespace) -> int:
+    if options.action == "random-uuid":
+        print(random_id())
+        return 0
+    values = parse_properties(options.config.read_text("latin-1"), escapes=True)
+    directories = [Path(name) for name in log_directories(values)]
+    return _info(directories) if options.action == "info" else _format(options, values, directories)
+
+
+def random_id() -> str:
+    """A random id without a dash in front: a command line would take it for an option."""
+    while (text := id_text(uuid4())).startswith("-"):
+        pass
+    return text
+
+
+def log_directories(values: dict[str, str]) -> list[str]:
+    listed = values.get("log.dirs") or values.get("log.dir") or "/tmp/kafka-logs"
+    names = [name.strip() for name in listed.split(",") if name.strip()]
+    names.append(values.get("metadata.log.dir", ""))
+    return sorted({name for name in names if name})
+
+
+# -- format ----------------------------------------------------------------------------------
+
+
+def _format(options: Namespace, values: dict[str, str], directories: list[Path]) -> int:
+    if options.release_version not in RELEASES:
+        raise UsageError(
+            f"--release-version {options.release_version}: metadata.version {LEVEL} "
+            f"({LEVEL_NAME}) is the only level that is written here"
+        )
+    node_id, cluster_id = _node_id(values), _cluster_id(options.cluster_id)
+    unformatted = []
+    for directory in directories:
+        known = read_meta_properties(directory)
+        if known is None:
+            unformatted.append(directory)
+        elif not options.ignore_formatted:
+            raise UsageError(
+                f"Log directory {directory} is already formatted. Use --ignore-formatted to "
+                "ignore this directory and format the others."
+            )
+        elif (known.cluster_id, known.node_id) != (cluster_id, node_id):
+            raise checkpoints.malformed(
+                directory / checkpoints.META,
+                f"it is of node {known.node_id} of cluster {known.cluster_id}, and not of node "
+                f"{node_id} of cluster {cluster_id}",
+            )
+    if not unformatted:
+        print("All of the log directories are already formatted.")
+    for directory in unformatted:
+        print(f"Formatting {directory} with {METADATA_VERSION} {LEVEL_NAME}.")
+        format_directory(directory, node_id, cluster_id)
+    return 0
+
+
+def format_directory(directory: Path, node_id: int, cluster_id: str) -> None:
+    """meta.properties is written last: with it the directory counts as formatted."""
+    directory.mkdir(parents=True, exist_ok=True)
+    level = FeatureLevelRecord(name=METADATA_VERSION, feature_level=LEVEL)
+    now = time.time_ns() // 1_000_000
+    files.replace(directory / BOOTSTRAP, encode_snapshot([encode_record(level)], 0, now))
+    write_meta_properties(directory, MetaProperties(node_id, cluster_id, parse_id(random_id())))
+
+
+def _node_id(values: dict[str, str]) -> int:
+    text = values.get("node.id", values.get("broker.id", ""))
+    if not text.isdigit():
+        raise UsageError(f"node.id={text}: a node has a number, 0 or more")
+    return int(text)
+
+
+def _cluster_id(text: str) -> str:
+    try:
+        if len(parse_id(text).bytes) == ID_BYTES and id_text(parse_id(text)) == text:
+            return text
+    except ValueError:
+        pass
+    raise UsageError(f"Cluster ID string {text} does not appear to be a valid UUID: random-uuid")
+
+
+# -- info ------------------------------------------------------------------------------------
+
+
+def _info(directories: list[Path]) -> int:
+    """As Kafka's: the directories, what is in meta.properties, and the problems."""
+    problems, found = [], []
+    for directory in directories:
+        if not directory.is_dir():
+            problems.append(f"{directory} does not exist")
+            continue
+        try:
+            meta = read_meta_properties(directory)
+        except ApiException as error:
+            problems.append(error.message)
+            continue
+        if meta is None:
+            problems.append(f"{directory} is not formatted.")
+        else:
+            found.append(meta)
+    print(_listed("Found log director", "y", "ies", directories))
+    if found:
+        print(f"Found metadata: {_metadata(found[0])}\n")
+    for other in found[1:]:
+        if other[:2] != found[0][:2]:
+            problems.append(f"Metadata {_metadata(other)} differs from {_metadata(found[0])}")
+    if problems:
+        print(_listed("Found problem", "", "s", problems))
+    sys.stdout.flush()
+    return FAILED if problems else 0
+
+
+def _listed(head: str, one: str, many: str, rows: list[Path] | list[str]) -> str:
+    return "\n".join(
+        [f"{head}{one if len(rows) == 1 else many}:", *(f"  {row}" for row in rows), ""]
+    )
+
+
+def _metadata(meta: MetaProperties) -> str:
+    """The keys in the order of their names, as Kafka prints them."""
+    directory = "" if meta.directory_id is None else f"directory.id={id_text(meta.directory_id)}, "
+    return f"{{cluster.id={meta.cluster_id}, {directory}node.id={meta.node_id}, version=1}}"
