@@ -27,10 +27,10 @@ PART_LINES = 4_000  # of code, in each package: wire, storage, broker, broker/ha
 BROKER = "wire storage replication controller coordinator broker zookeeper metadata config"
 GROUP_LINES = {
     ("labs",): 7_090,  # 7,000, the appendix, learners' versions beside the labs
-    # The goal was 34,200 before there is a quorum of controllers; docs/decisions/0012-sizes.md has what
-    # was tried. What proves the engine and what streams with Spark stand beside it. The quorum has
-    # 2,050: its Raft, the metadata records, their files, commands.
-    ("engine",): 41_600,
+    # The goal was 34,200 before there is a quorum of controllers: docs/decisions/0012-sizes.md has
+    # what was tried. What proves the engine and what streams with Spark stand beside it. The quorum
+    # has 2,050: its Raft, the metadata records, their files, commands.
+    ("engine",): 41_640,
     # 640 for challenges, in which a learner's rule takes the engine's place; 910 for storms over a
     # quorum of controllers.
     ("proof",): 5_420,
@@ -38,7 +38,7 @@ GROUP_LINES = {
     ("engine/client",): 7_547,
     # 18,300, requests that come twice, disks that fail, the seam (with `metadata`), the classes
     # that a lab may replace, and the named services. The records of the metadata log took 330.
-    tuple(f"engine/{part}" for part in BROKER.split()): 19_470,
+    tuple(f"engine/{part}" for part in BROKER.split()): 19_540,
 }
 
 # A letter in brackets keeps a pattern from finding itself.
