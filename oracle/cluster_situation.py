@@ -10,6 +10,7 @@ order, earlier or later.
 
 from collections.abc import Hashable, Iterable, Iterator
 from random import Random
+from typing import Any
 
 from engine.sim.simulation import Simulation
 from engine.table import Table
@@ -19,7 +20,7 @@ TOPIC = "orders"
 DELAYS = ((1, 1), (1, 4), (3, 8))  # ms that a message takes: by timing
 SESSION_MS = 3000
 LAG_MS = 4000  # replica.lag.time.max.ms
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "zookeeper_session_timeout_ms": SESSION_MS,
     "replica_lag_time_max_ms": LAG_MS,
     "replica_socket_timeout_ms": 3000,

@@ -16,7 +16,8 @@ from pathlib import Path
 
 from engine.cli.main import FAILED, UsageError, nearest, to_stderr
 from engine.cli.options import add_options, positive
-from proof.challenges.challenge import SEEDS, STAGES, Challenge, judge
+from proof.challenges.challenge import SEEDS, Challenge
+from proof.challenges.child import judge_apart
 from proof.challenges.guard import RuleFailure
 from proof.challenges.source import rule_in
 from proof.challenges.table import CHALLENGES
@@ -29,8 +30,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser,
         {
             "list": "the challenges, in the order in which they are best taken",
-            "seeds N": (positive, SEEDS, "storms of each stage (default: %(default)s)"),
-            "first N": (int, 0, "the seed of the first storm (default: %(default)s)"),
+            "seeds N": (positive, SEEDS, "attempts of each stage (default: %(default)s)"),
+            "first N": (int, 0, "the seed of the first attempt (default: %(default)s)"),
         },
     )
 
@@ -57,7 +58,7 @@ def _judge(challenge: Challenge, options: Namespace) -> int:
     try:
         rule = rule_in(options.file, challenge)
         say = to_stderr if sys.stderr.isatty() else lambda text: None
-        score = judge(challenge, rule, first=options.first, seeds=options.seeds, say=say)
+        score = judge_apart(challenge, rule, first=options.first, seeds=options.seeds, say=say)
     except RuleFailure as failure:
         print(failure)
         return FAILED
@@ -72,7 +73,7 @@ def chapter(challenge: Challenge) -> str:
         method = getattr(challenge.interface, name)
         told = inspect.cleandoc(method.__doc__ or "")
         methods.append(f"{name}{inspect.signature(method)}\n\n{_indented(told)}")
-    stages = ", ".join(stage.name for stage in STAGES)
+    stages = ", ".join(challenge.trial.stages)
     return "\n\n".join(
         [
             f"{challenge.title}  ({challenge.idea})",
