@@ -8,7 +8,7 @@ A timing is a seed of the network and a range of its delays: the same events com
 order, earlier or later.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from random import Random
 from typing import Any
 
@@ -51,10 +51,13 @@ class ClusterSituation(Situation):
     def observe(self, sim: Simulation) -> Hashable:
         raise AssertionError("each kind observes something")
 
-    def begin(self, timing: int) -> Simulation:
-        """A cluster in this situation."""
+    def begin(
+        self, timing: int, watch: Callable[[Simulation], object] = lambda sim: None
+    ) -> Simulation:
+        """A cluster in this situation; `watch` gets it while it is still empty."""
         self._sent = 0
         sim = Simulation(self.brokers, seed=timing, delay=DELAYS[timing], **CONFIG)
+        watch(sim)
         self.prepare(sim)
         return sim
 

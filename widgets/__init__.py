@@ -17,6 +17,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from widgets.accumulator.view import AccumulatorView
     from widgets.board.view import OperatorBoard
+    from widgets.challenge.board import ChallengeBoard
+    from widgets.challenge.chapter import Chapter
     from widgets.cluster_view import ClusterView
     from widgets.crash_dial import CrashDial
     from widgets.exercise import Check, Trial
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from widgets.measure.path_of_a_byte import PathOfAByte
     from widgets.measure.ratio_bars import RatioBars
     from widgets.measure.throttle_gauge import ThrottleGauge
+    from widgets.oracle.view import Oracle
     from widgets.progress.view import Progress
     from widgets.quiz import Predict, Question, Quiz
     from widgets.replica.view import ReplicaView
@@ -43,6 +46,8 @@ __all__ = [
     "AccumulatorView",
     "AckLanes",
     "AckRun",
+    "ChallengeBoard",
+    "Chapter",
     "Check",
     "ClusterView",
     "CrashDial",
@@ -52,6 +57,7 @@ __all__ = [
     "LatencyView",
     "Ledger",
     "OperatorBoard",
+    "Oracle",
     "PageMap",
     "PathOfAByte",
     "Predict",
@@ -73,6 +79,8 @@ _HOME = {
     "AccumulatorView": "widgets.accumulator.view",
     "AckLanes": "widgets.group.ack_lanes",
     "AckRun": "widgets.group.ack_lanes",
+    "ChallengeBoard": "widgets.challenge.board",
+    "Chapter": "widgets.challenge.chapter",
     "Check": "widgets.exercise",
     "ClusterView": "widgets.cluster_view",
     "CrashDial": "widgets.crash_dial",
@@ -82,6 +90,7 @@ _HOME = {
     "LatencyView": "widgets.measure.latency_view",
     "Ledger": "widgets.ledger.ledger",
     "OperatorBoard": "widgets.board.view",
+    "Oracle": "widgets.oracle.view",
     "PageMap": "widgets.measure.page_map",
     "PathOfAByte": "widgets.measure.path_of_a_byte",
     "Predict": "widgets.quiz",

@@ -57,13 +57,17 @@ def run(options: Namespace) -> int:
 def _judge(challenge: Challenge, options: Namespace) -> int:
     try:
         rule = rule_in(options.file, challenge)
-        say = to_stderr if sys.stderr.isatty() else lambda text: None
+        say = _tell if sys.stderr.isatty() else lambda text: None
         score = judge_apart(challenge, rule, first=options.first, seeds=options.seeds, say=say)
     except RuleFailure as failure:
         print(failure)
         return FAILED
     print(score)
     return FAILED if score.broken else 0
+
+
+def _tell(progress: object) -> None:
+    to_stderr(str(progress))
 
 
 def chapter(challenge: Challenge) -> str:

@@ -20,7 +20,20 @@ from proof.storms.trace import Trace
 SEEDS = 12  # attempts of a stage
 FEWER = 3  # a shrunk failure has at most a third of the size
 
-Say = Callable[[str], object]
+
+class AttemptStart(NamedTuple):
+    """One more attempt begins; as a text: calm: storm 3 of 12."""
+
+    stage: str
+    number: int
+    attempts: int  # of the stage
+    noun: str
+
+    def __str__(self) -> str:
+        return f"{self.stage}: {self.noun} {self.number} of {self.attempts}"
+
+
+Say = Callable[[AttemptStart | str], object]
 
 
 class Challenge(NamedTuple):
@@ -100,7 +113,7 @@ def judge(
     for stage in challenge.trial.stages:
         survived[stage] = 0
         for number, seed in enumerate(challenge.trial.seeds(stage, first, seeds), 1):
-            say(f"{stage}: {challenge.trial.noun} {number} of {seeds}")
+            say(AttemptStart(stage, number, seeds, challenge.trial.noun))
             broken = _attempt(challenge, rule, stage, seed)
             if broken is not None:
                 return Score(challenge, survived, broken, shrink(broken, say) if shrinks else None)

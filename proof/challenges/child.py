@@ -15,7 +15,16 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
-from proof.challenges.challenge import SEEDS, Broken, Challenge, Say, Score, check_methods, judge
+from proof.challenges.challenge import (
+    SEEDS,
+    AttemptStart,
+    Broken,
+    Challenge,
+    Say,
+    Score,
+    check_methods,
+    judge,
+)
 from proof.challenges.guard import RuleFailure, file_of
 
 ATTEMPT_S = 60.0  # that one attempt may take, on a slow machine too
@@ -85,7 +94,7 @@ def _judge(
     seeds: int,
     attempt_s: float,
 ) -> None:
-    def say(text: str) -> None:
+    def say(text: AttemptStart | str) -> None:
         faulthandler.dump_traceback_later(attempt_s, exit=True, file=traceback)
         sender.send(("progress", text))
 
