@@ -40,7 +40,7 @@ class StormTrial:
         small: Sequence[int] = (),  # of few faults, which break a rule: a failure is shrunk to them
     ) -> None:
         self.put = put
-        self._in_transactions, self._with_groups = in_transactions, with_groups
+        self.in_transactions, self._with_groups = in_transactions, with_groups
         self._known, self._small = known, small
 
     @property
@@ -86,7 +86,7 @@ class StormTrial:
         return Recipe(
             seed=seed,
             seconds=SECONDS,
-            planted=Defect(self.put(guard), in_transactions=self._in_transactions),
+            planted=Defect(self.put(guard), in_transactions=self.in_transactions),
             kinds=tuple(STAGES[stage]),
             most=most,
         )

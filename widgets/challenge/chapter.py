@@ -15,6 +15,7 @@ import re
 from collections.abc import Iterator
 from typing import ClassVar
 
+from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from engine.errors import ApiException, ErrorCode
@@ -49,17 +50,20 @@ class Chapter(SceneWidget):
             self.hinted = min(self.hinted + 1, len(self.challenge.hints))
             self.draw(self.challenge.hints[self.hinted - 1])
 
-    def run(self, rule: type, *, seeds: int = SEEDS) -> None:
-        """Judge a rule; its picture stands below the cell, and goes on while it is judged."""
-        shown = ChallengeRun(self.challenge, seeds)
-        display(shown)  # type: ignore[no-untyped-call]
+    def run(self, rule: type, *, seeds: int = SEEDS) -> ChallengeRun | None:
+        """Judge a rule. A notebook shows the picture at once, and it goes on while the rule is
+        judged; where there is no notebook it is returned."""
+        shown, in_a_notebook = ChallengeRun(self.challenge, seeds), InteractiveShell.initialized()
+        if in_a_notebook:
+            display(shown)  # type: ignore[no-untyped-call]
         try:
             score = judge_apart(self.challenge, rule, seeds=seeds, say=shown.progress)
         except RuleFailure as failure:
             shown.failed(str(failure))
-            return
-        shown.done(score)
-        self._keep(score)
+        else:
+            shown.done(score)
+            self._keep(score)
+        return None if in_a_notebook else shown
 
     def _keep(self, score: Score) -> None:
         if running_cell() is not None and (kept := progress_file()):

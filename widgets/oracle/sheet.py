@@ -138,6 +138,7 @@ class QuestionSheet:
 def _replicas(table: Table) -> Iterator[SceneShape]:
     """A row for each replica: its role, its records as cells, and its high watermark."""
     most = max(len(_records(row)) for row in table.rows)
+    mark: Any
     for place, (broker, role, records, mark, epoch) in enumerate(table.rows):
         y, values = place * ROW, _records((broker, role, records, mark, epoch))
         is_down, is_out = role == "down", "not in the ISR" in str(role)

@@ -218,7 +218,10 @@ def test_a_process_of_its_own_comes_to_the_same_score(tmp_path: Path) -> None:
     challenge, said = CHALLENGES["move-little"], list[object]()
     rule = rule_in(naive("move-little", tmp_path), challenge)
     assert judge_apart(challenge, rule, say=said.append) == judge(challenge, rule)
-    assert [*map(str, said[:2])] == ["first assignment: case 1 of 12", "first assignment: case 2 of 12"]
+    assert [*map(str, said[:2])] == [
+        "first assignment: case 1 of 12",
+        "first assignment: case 2 of 12",
+    ]
     with pytest.raises(RuleFailure, match="CannotBeMade cannot be made"):
         judge_apart(CHALLENGES["truncate"], CannotBeMade)
 
