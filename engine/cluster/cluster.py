@@ -105,8 +105,7 @@ class Cluster:
         if self._security:
             self._config = self._security.with_super_user(self._config)
         self._nodes: dict[int, BrokerProcess] = {}
-        self._faults = Faults()
-        self._rules = rule_files(rules or {}, self.data / "rules")
+        self._faults, self._rules = Faults(), rule_files(rules or {}, self.data / "rules")
         self._request_faults = RequestFaultSender(self._observer, self._nodes)
         self._recorders: list[Recorder] = []
         self._znodes: ZnodeWatcher | None = None

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 from proof.challenges.guard import RuleFailure
 from proof.challenges.storm_trial import StormTrial
-from proof.challenges.trial import Trial
+from proof.challenges.trial import RuleTrial
 from proof.storms.trace import Trace
 
 SEEDS = 12  # attempts of a stage
@@ -41,7 +41,7 @@ class Challenge(NamedTuple):
     title: str
     idea: str
     interface: type  # with the methods of a rule, and what they mean
-    trial: Trial
+    trial: RuleTrial
     naive: str  # a rule that passes a calm run: its text
     hints: tuple[str, str, str]
     read: str  # the engine's own
@@ -131,12 +131,12 @@ def shrink(broken: Broken, say: Say = lambda text: None) -> Broken | None:
     """A failure of the same stage with at most a third of the size; None: none was found."""
     if broken.by_itself:
         return None
-    for most in range(1, broken.size // FEWER + 1):
-        say(f"a promise is broken: with {counted(most, broken.challenge.trial.unit)}, too?")
-        for seed in broken.challenge.trial.shrink_seeds():
-            found = _attempt(broken.challenge, broken.rule, broken.stage, seed, most)
-            if found is not None and not found.by_itself:
-                return found
+    trial = broken.challenge.trial
+    for most, seed in trial.smaller(broken.size // FEWER):
+        say(f"a promise is broken: with {counted(most, trial.unit)}, too?")
+        found = _attempt(broken.challenge, broken.rule, broken.stage, seed, most)
+        if found is not None and not found.by_itself:
+            return found
     return None
 
 

@@ -81,8 +81,10 @@ def _listen(
 
 def _line(traceback: str, rule: type) -> str:
     """The innermost line of the learner's own file: a traceback of faulthandler begins there."""
-    found = re.search(rf'File "{re.escape(file_of(rule))}", line (\d+) in (\w+)', traceback)
-    return f" ({found[2]}, line {found[1]})" if found else ""
+    place = re.escape(file_of(rule))
+    lines = re.findall(rf'File "{place}", line (\d+) in (\w+)', traceback)
+    own = [(number, method) for number, method in lines if hasattr(rule, method)]
+    return f" ({own[0][1]}, line {own[0][0]})" if own else ""
 
 
 def _judge(

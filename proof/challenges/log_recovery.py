@@ -46,7 +46,7 @@ class WholeRule(Protocol):
         """
 
 
-class TornLog(NamedTuple):
+class TornFile(NamedTuple):
     values: Sequence[bytes]  # of the records, one a batch
     flushed: int  # the first offset that may be torn
     harm: str = ""  # "cut", "zeros" or "flip"; "": nothing
@@ -85,7 +85,7 @@ def put_whole(guard: RuleGuard) -> type[Surveyor]:
     return RuledSurveyor
 
 
-def check_whole(guard: RuleGuard, case: TornLog) -> None:
+def check_whole(guard: RuleGuard, case: TornFile) -> None:
     with TemporaryDirectory() as home:
         directory = Path(home) / str(ORDERS)
         whole = _write(directory, case)
@@ -114,7 +114,7 @@ def _load(directory: Path, flushed: int, surveyor: type[Surveyor] = Surveyor) ->
     )
 
 
-def _write(directory: Path, case: TornLog) -> int:
+def _write(directory: Path, case: TornFile) -> int:
     """The log, with its harm; returns the offset of the first batch that is not whole."""
     log = _load(directory, 0)
     starts = []
@@ -152,21 +152,21 @@ def _values(chance: Random, size: int) -> list[bytes]:
     return [chance.randbytes(chance.randint(1, LONGEST)) for _ in range(count)]
 
 
-def _small(chance: Random, size: int) -> TornLog:
+def _small(chance: Random, size: int) -> TornFile:
     values = _values(chance, min(size, 6))
-    return TornLog(values, len(values))
+    return TornFile(values, len(values))
 
 
-def _cut(chance: Random, size: int) -> TornLog:
+def _cut(chance: Random, size: int) -> TornFile:
     values = _values(chance, size)
-    return TornLog(values, chance.randrange(len(values)), "cut", chance.random())
+    return TornFile(values, chance.randrange(len(values)), "cut", chance.random())
 
 
-def _torn(chance: Random, size: int) -> TornLog:
+def _torn(chance: Random, size: int) -> TornFile:
     return _cut(chance, size)._replace(harm="flip")
 
 
-def _everything(chance: Random, size: int) -> TornLog:
+def _everything(chance: Random, size: int) -> TornFile:
     case = _cut(chance, size)
     harm = chance.choice(("cut", "zeros", "zeros", "flip"))
     return case._replace(harm=harm, zeros=chance.randint(1, ZEROS) if harm == "zeros" else 0)

@@ -51,9 +51,11 @@ class StormTrial:
         known = self._known if stage != CALM else ()
         return [*known, *(self._seed(number) for number in range(first, first + count))][:count]
 
-    def shrink_seeds(self) -> Iterable[int]:
+    def smaller(self, most: int) -> Iterable[tuple[int, int]]:
+        sizes = range(1, most + 1)
+        yield from ((size, seed) for size in sizes for seed in self._small)
         seeds = range(SHRINK_FROM, SHRINK_FROM + SHRINK_SEEDS)
-        return [*self._small, *map(self._seed, seeds)]
+        yield from ((size, self._seed(number)) for size in sizes for number in seeds)
 
     def _seed(self, number: int) -> int:
         """Only every third seed has a group of consumers."""

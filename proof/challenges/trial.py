@@ -28,7 +28,7 @@ class Failure(NamedTuple):
     shown: str = ""  # the case, for a reader; a storm has a trace instead
 
 
-class Trial(Protocol):
+class RuleTrial(Protocol):
     noun: str  # of one attempt
     unit: str  # of a failure's size
 
@@ -41,7 +41,9 @@ class Trial(Protocol):
         """Of the attempts of a stage."""
         ...
 
-    def shrink_seeds(self) -> Iterable[int]: ...
+    def smaller(self, most: int) -> Iterable[tuple[int, int]]:
+        """The sizes and seeds to try for a failure of at most this size, the smallest first."""
+        ...
 
     def attempt(
         self, rule: type, stage: str, seed: int, most: int | None = None
@@ -79,8 +81,9 @@ class CaseTrial:
     def seeds(self, stage: str, first: int, count: int) -> list[int]:
         return [*range(first, first + count)]
 
-    def shrink_seeds(self) -> Iterable[int]:
-        return range(SHRINK_FROM, SHRINK_FROM + SHRINK_SEEDS)
+    def smaller(self, most: int) -> Iterable[tuple[int, int]]:
+        seeds = range(SHRINK_FROM, SHRINK_FROM + SHRINK_SEEDS)
+        return ((size, seed) for size in range(1, most + 1) for seed in seeds)
 
     def attempt(self, rule: type, stage: str, seed: int, most: int | None = None) -> Failure | None:
         guard, size = made(rule), self._size if most is None else most

@@ -13,7 +13,7 @@ a case is told in a sentence.
 from collections.abc import Iterator
 
 from proof.challenges.challenge import SEEDS, AttemptStart, Broken, Challenge, Score, counted
-from widgets.film_stage import FilmStage
+from widgets.film.film_stage import FilmStage
 from widgets.scene import SceneShape, circle, group, text, wrap
 
 MARGIN, LINE, ROW, STEP = 16, 19, 24, 16

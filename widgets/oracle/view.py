@@ -21,7 +21,7 @@ from oracle.exam import LEVELS, IdeaScore, drawn_questions, scores
 from oracle.kinds import KINDS
 from oracle.situation import OracleQuestion, ask
 from widgets import controls
-from widgets.film_stage import OF_THE_RUN, FilmStage
+from widgets.film.film_stage import OF_THE_RUN, FilmStage
 from widgets.oracle.score import score_row
 from widgets.oracle.sections import LabLink, lab_links
 from widgets.oracle.sheet import LINE, MARGIN, QuestionSheet
