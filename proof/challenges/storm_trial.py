@@ -8,10 +8,11 @@ broken can be stepped through (Trace).
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
 
 from engine.broker.rules import Rules
 from proof.challenges.guard import RuleFailure, RuleGuard, RunOver
-from proof.challenges.trial import SHRINK_FROM, SHRINK_SEEDS, Failure, made
+from proof.challenges.trial import SHRINK_FROM, SHRINK_MOST, SHRINK_SEEDS, Failure, made
 from proof.storms.defects import Defect
 from proof.storms.invariants import Violation
 from proof.storms.storm import KINDS
@@ -55,7 +56,8 @@ class StormTrial:
         sizes = range(1, most + 1)
         yield from ((size, seed) for size in sizes for seed in self._small)
         seeds = range(SHRINK_FROM, SHRINK_FROM + SHRINK_SEEDS)
-        yield from ((size, self._seed(number)) for size in sizes for number in seeds)
+        others = ((size, self._seed(number)) for size in sizes for number in seeds)
+        yield from islice(others, SHRINK_MOST)
 
     def _seed(self, number: int) -> int:
         """Only every third seed has a group of consumers."""

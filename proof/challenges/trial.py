@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 from proof.challenges.guard import RuleFailure, RuleGuard, RunOver
 
 SHRINK_SEEDS = 25  # that are tried for each size, when a failure is shrunk
+SHRINK_MOST = 60  # attempts in all, of storms: each takes a while
 SHRINK_FROM = 1000  # the first of these seeds: no stage has it
 CASE_SIZE = 40  # of a case, before a failure is shrunk
 

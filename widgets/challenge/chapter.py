@@ -19,7 +19,7 @@ from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
 from engine.errors import ApiException, ErrorCode
-from proof.challenges.challenge import SEEDS, Score
+from proof.challenges.challenge import SEEDS, Challenge, Score
 from proof.challenges.child import judge_apart
 from proof.challenges.guard import RuleFailure
 from proof.challenges.table import CHALLENGES
@@ -37,11 +37,9 @@ class Chapter(SceneWidget):
     ACTS: ClassVar[frozenset[str]] = frozenset({"hint"})
 
     def __init__(self, name: str) -> None:
-        if name not in CHALLENGES:
-            known = ", ".join(CHALLENGES)
-            raise ApiException(ErrorCode.invalid_request, f"there is no challenge {name}: {known}")
-        self.challenge = CHALLENGES[name]
-        super().__init__(name=self.challenge.title)
+        super().__init__()
+        self.challenge = _named(name)
+        self.name = self.challenge.title
         self.hinted = 0  # how many hints were asked for
         self.draw()
 
@@ -104,3 +102,10 @@ class Chapter(SceneWidget):
         off = self.hinted == len(self.challenge.hints)
         words = "one more hint" if self.hinted else "a hint"
         return [controls.button("hint", words, "show a hint for this challenge", off=off)]
+
+
+def _named(name: str) -> Challenge:
+    if name not in CHALLENGES:
+        known = ", ".join(CHALLENGES)
+        raise ApiException(ErrorCode.invalid_request, f"there is no challenge {name}: {known}")
+    return CHALLENGES[name]
