@@ -54,7 +54,7 @@ CHALLENGE = Challenge(
     "Who leads now?",
     "ISR",
     ElectionRule,
-    StormTrial(put_election, known=(100,), small=(1024,)),
+    StormTrial(put_election, known=(100,), small=(1024, 1052)),
     naive="""class Mine:
     def leader(self, candidates, isr, live):
         return next((broker for broker in candidates if broker in live), -1)
