@@ -21,8 +21,8 @@ PAGE = """# What will happen?
 
 {count} situations that the simulator made, of {kinds} kinds. Something happens to each, and you say
 what comes of it. Nobody wrote the answers down: each situation was run, with other delays of the
-same messages too, and its outcome was recorded. In [the lab](labs/oracle.ipynb) you can step through
-each run.
+same messages too, and its outcome was recorded. In [the lab](labs/oracle.ipynb) you can step
+through each run.
 
 ```{{raw}} html
 <div class="oracle" id="oracle" aria-live="polite"></div>
