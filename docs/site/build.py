@@ -62,7 +62,7 @@ def main(out: Path) -> None:
     link_map(pages)
     print("Running the oracle's situations ...", flush=True)
     questions = pages / "static" / "oracle-questions.js"
-    print(oracle_page.write(pages / "oracle.md", questions, make_id))
+    print(oracle_page.write(questions, make_id))
     print("Making the pages (a minute or two) ...", flush=True)
     options = ["-c", HERE, "-W", "--keep-going", "-q", "-j", "2", "-d", pages / ".doctrees"]
     static = ["-D", f"html_static_path=_static,{pages / 'static'}"]

@@ -1,6 +1,6 @@
 """The site's page of the oracle: recorded situations, which a reader answers one after the other.
 
-    kinds x EACH ── run, as in the lab ──> static/oracle-questions.js ──> _static/oracle.js, a page
+    kinds x EACH ── run, as in the lab ──> static/oracle-questions.js ──> docs/oracle.md
 
 Nothing runs on the site, so the outcome of each situation is recorded with it.
 """
@@ -17,32 +17,18 @@ from oracle.situation import ask
 from widgets.oracle.sections import lab_links
 
 EACH = 8  # situations of each kind
-PAGE = """# What will happen?
-
-{count} situations that the simulator made, of {kinds} kinds. Something happens to each, and you say
-what comes of it. Nobody wrote the answers down: each situation was run, with other delays of the
-same messages too, and its outcome was recorded. In [the lab](labs/oracle.ipynb) you can step
-through each run.
-
-```{{raw}} html
-<div class="oracle" id="oracle" aria-live="polite"></div>
-<script src="_static/oracle-questions.js"></script>
-<script src="_static/oracle.js"></script>
-```
-"""
 
 
-def write(page: Path, script: Path, make_id: Callable[[str], str]) -> str:
-    """The page and its questions; how many there are, in words. `make_id`: of a heading."""
+def write(script: Path, make_id: Callable[[str], str]) -> str:
+    """The questions; how many there are, in words. `make_id`: of a heading."""
     wanted = [(name, seed) for name in KINDS for seed in range(EACH)]
     with ProcessPoolExecutor(2) as helpers:
         questions = list(helpers.map(recorded, *zip(*wanted, strict=True), chunksize=4))
     for question in questions:
         lab, heading = question.pop("heading")
-        question["address"] = f"labs/{lab}.html#{make_id(heading)}"
+        question["address"] = f"../labs/{lab}.html#{make_id(heading)}"
     data = json.dumps(questions, separators=(",", ":"), ensure_ascii=False)
     script.write_text(f"window.oracleQuestions = {data};\n", encoding="utf-8")
-    page.write_text(PAGE.format(count=len(questions), kinds=len(KINDS)), encoding="utf-8")
     return f"{len(questions)} situations"
 
 

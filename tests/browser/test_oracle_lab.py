@@ -35,12 +35,12 @@ def tab_to(page: Page, wanted: Locator) -> None:
 
 def arrow_to_answer(page: Page) -> None:
     """Tab to the picture, and by its arrows to an answer: the dots of the questions come first."""
-    for key in ["Tab"] * TABS + ["ArrowRight"] * TABS:
+    for key in ["Tab"] * TABS + ["ArrowDown"] * TABS:
         label = page.evaluate("document.activeElement.getAttribute('aria-label') || ''")
-        shape = page.evaluate("document.activeElement.closest('svg.lab-scene') !== null")
-        if shape and not label.startswith("question "):
+        inside = page.evaluate("!!document.activeElement.closest('svg.lab-scene g[role=button]')")
+        if inside and not label.startswith("question "):
             return
-        page.keyboard.press("ArrowRight" if shape else key)
+        page.keyboard.press("ArrowDown" if inside else key)
     pytest.fail("no answer is reached by keys")
 
 

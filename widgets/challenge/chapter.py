@@ -69,6 +69,10 @@ class Chapter(SceneWidget):
             holds = score.broken is None
             kept.judged(self.challenge.name, passed, score.attempts, holds=holds)
 
+    def still(self) -> dict[str, str]:
+        """In words: fifteen pictures of words would be a large notebook."""
+        return {"text/plain": "\n".join([self.name, *(words for _, words, _ in self._lines())])}
+
     # -- drawing -----------------------------------------------------------------
 
     def draw(self, says: str = "") -> None:

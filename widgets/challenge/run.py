@@ -61,6 +61,11 @@ class ChallengeRun(FilmStage):
     def holds(self) -> bool:
         return self.score is not None and self.score.broken is None
 
+    def still(self) -> dict[str, str]:
+        """In words: a storm with its stills would be as large as a lab."""
+        told = self.failure or str(self.score or self._now)
+        return {"text/plain": f"{self.name}\n{told}"}
+
     # -- drawing -----------------------------------------------------------------
 
     def draw(self, says: str = "") -> None:
