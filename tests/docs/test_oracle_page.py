@@ -1,4 +1,4 @@
-"""The oracle's page on the site: as many situations as it says, each complete, its link in a lab."""
+"""The oracle's page on the site: as many situations as it says, each with its link to a lab."""
 
 import sys
 from pathlib import Path
