@@ -26,7 +26,7 @@ PART_LINES = 4_000  # of code, in each package: wire, storage, broker, broker/ha
 # Of code, in folders with all that is below them: docs/decisions/0012-sizes.md says where they are.
 BROKER = "wire storage replication controller coordinator broker zookeeper metadata config"
 GROUP_LINES = {
-    ("labs",): 7_090,  # 7,000, the appendix, learners' versions beside the labs
+    ("labs",): 7_165,  # 7,000, the appendix, learners' versions beside the labs, the exam
     # The goal is 34,200 before there is a quorum of controllers. What proves the engine and what
     # streams with Spark stand beside it. 550 lines came with handlers and controller parts that
     # name the services that they use, each with its type; the oracle has its command here. 80 let

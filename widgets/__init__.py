@@ -17,8 +17,6 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from widgets.accumulator.view import AccumulatorView
     from widgets.board.view import OperatorBoard
-    from widgets.challenge.board import ChallengeBoard
-    from widgets.challenge.chapter import Chapter
     from widgets.cluster_view import ClusterView
     from widgets.crash_dial import CrashDial
     from widgets.exercise import Check, Trial
@@ -46,8 +44,6 @@ __all__ = [
     "AccumulatorView",
     "AckLanes",
     "AckRun",
-    "ChallengeBoard",
-    "Chapter",
     "Check",
     "ClusterView",
     "CrashDial",
@@ -79,8 +75,6 @@ _HOME = {
     "AccumulatorView": "widgets.accumulator.view",
     "AckLanes": "widgets.group.ack_lanes",
     "AckRun": "widgets.group.ack_lanes",
-    "ChallengeBoard": "widgets.challenge.board",
-    "Chapter": "widgets.challenge.chapter",
     "Check": "widgets.exercise",
     "ClusterView": "widgets.cluster_view",
     "CrashDial": "widgets.crash_dial",

@@ -1,8 +1,8 @@
 """An exam for a class: the oracle's questions as a notebook without outcomes, and its marks.
 
-    exam(seed=7, count=20, solved=False)      questions, options, a cell for each answer
-    exam(seed=7, count=20, solved=True)       with the right answers, and why: for the teacher
-    marks(FOLDER)                             what the notebooks in it have earned
+    exam_notebook(seed=7, count=20, solved=False)     questions, options, a cell for each answer
+    exam_notebook(seed=7, count=20, solved=True)      with the right answers, and why
+    marks(FOLDER)                                     what the notebooks in it have earned
 
 A question has as many points as its level: 1, 2 or 3. The notebook remembers its seed, so marks
 need nothing else: the questions are made once more, and their situations are run.
@@ -15,12 +15,12 @@ from string import ascii_uppercase as LETTERS
 from typing import Any
 
 import nbformat
-from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from engine import Table
-from oracle import exam as oracle_exam
+from oracle.exam import exam
 from oracle.situation import OracleQuestion
 
+FORMAT: Any = nbformat  # it has no types
 KEY = "brokerlab_exam"  # in the notebook's metadata
 ANSWER = re.compile(r"answer_(\d+)\s*=\s*[\"'](\w?)[\"']")
 TITLE = """# What will happen?
@@ -30,19 +30,19 @@ between the quotes, `"B"` for instance, and save the notebook. A question has as
 level; there are {points} in all. Nothing has to be run."""
 
 
-def exam(seed: int, count: int, *, solved: bool) -> Any:
-    questions = oracle_exam.exam(seed, count)
+def exam_notebook(seed: int, count: int, *, solved: bool) -> Any:
+    questions = exam(seed, count)
     points = sum(question.level for question in questions)
-    cells = [new_markdown_cell(TITLE.format(points=points), id="title")]  # type: ignore[no-untyped-call]
+    cells = [FORMAT.v4.new_markdown_cell(TITLE.format(points=points), id="title")]
     for number, question in enumerate(questions, 1):
         cells += _question(number, question, solved)
     metadata = {KEY: {"seed": seed, "questions": count}}
-    return new_notebook(cells=cells, metadata=metadata)  # type: ignore[no-untyped-call]
+    return FORMAT.v4.new_notebook(cells=cells, metadata=metadata)
 
 
 def write(path: Path, seed: int, count: int, *, solved: bool = False) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    nbformat.write(exam(seed, count, solved=solved), path)  # type: ignore[no-untyped-call]
+    FORMAT.write(exam_notebook(seed, count, solved=solved), path)
 
 
 def _question(number: int, question: OracleQuestion, solved: bool) -> Iterator[Any]:
@@ -51,14 +51,14 @@ def _question(number: int, question: OracleQuestion, solved: bool) -> Iterator[A
     table = [] if question.table is None else [f"```\n{question.table}\n```"]
     parts = [f"## {number}. {question.idea} ({counted})", "\n".join(question.facts), *table]
     parts += [f"**Now:** {question.happens}", f"**{question.asks}**", "\n".join(options)]
-    yield new_markdown_cell("\n\n".join(filter(None, parts)), id=f"question-{number}")  # type: ignore[no-untyped-call]
+    yield FORMAT.v4.new_markdown_cell("\n\n".join(filter(None, parts)), id=f"question-{number}")
     letter = LETTERS[question.right] if solved else ""
     metadata = {"nbgrader": _grade(number, question.level)}
-    yield new_code_cell(  # type: ignore[no-untyped-call]
+    yield FORMAT.v4.new_code_cell(
         f'answer_{number} = "{letter}"', id=f"answer-{number}", metadata=metadata
     )
     if solved:
-        yield new_markdown_cell(question.verdict(question.right), id=f"why-{number}")  # type: ignore[no-untyped-call]
+        yield FORMAT.v4.new_markdown_cell(question.verdict(question.right), id=f"why-{number}")
 
 
 def _grade(number: int, points: int) -> dict[str, Any]:
@@ -75,13 +75,13 @@ def marks(folder: Path) -> Table:
     made: dict[tuple[int, int], list[OracleQuestion]] = {}
     rows = []
     for path in sorted(folder.rglob("*.ipynb")):
-        notebook = nbformat.read(path, 4)  # type: ignore[no-untyped-call]
+        notebook = FORMAT.read(path, 4)
         known = notebook.metadata.get(KEY)
         if known is None:
             continue
         key = int(known["seed"]), int(known["questions"])
         if key not in made:
-            made[key] = oracle_exam.exam(*key)
+            made[key] = exam(*key)
         earned = _earned(notebook, made[key])
         whole = sum(question.level for question in made[key])
         rows.append((path.relative_to(folder), sum(earned), whole, sum(it > 0 for it in earned)))

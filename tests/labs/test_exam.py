@@ -12,7 +12,7 @@ SEED, COUNT = 5, 6
 
 
 def text(path: Path) -> str:
-    return "\n".join(cell.source for cell in nbformat.read(path, 4).cells)  # type: ignore[no-untyped-call]
+    return "\n".join(cell.source for cell in nbformat.read(path, 4).cells)
 
 
 def test_an_exam_has_all_questions_and_no_outcome(tmp_path: Path) -> None:
@@ -27,7 +27,7 @@ def test_an_exam_has_all_questions_and_no_outcome(tmp_path: Path) -> None:
         assert question.why in solved
         assert f'answer_{number} = ""' in asked
         assert f'answer_{number} = "{"ABCDEF"[question.right]}"' in solved
-    nbformat.validate(nbformat.read(tmp_path / "exam.ipynb", 4))  # type: ignore[no-untyped-call]
+    nbformat.validate(nbformat.read(tmp_path / "exam.ipynb", 4))
 
 
 def test_a_question_has_as_many_points_as_its_level(
@@ -40,9 +40,9 @@ def test_a_question_has_as_many_points_as_its_level(
     one = text(tmp_path / "none.ipynb").replace(
         'answer_2 = ""', f'answer_2 = "{"abcdef"[questions[1].right]}"'
     )
-    notebook = nbformat.read(tmp_path / "none.ipynb", 4)  # type: ignore[no-untyped-call]
+    notebook = nbformat.read(tmp_path / "none.ipynb", 4)
     notebook.cells[-1].source = one
-    nbformat.write(notebook, tmp_path / "one.ipynb")  # type: ignore[no-untyped-call]
+    nbformat.write(notebook, tmp_path / "one.ipynb")
     whole = sum(question.level for question in questions)
     rows = {str(name): (points, of, right) for name, points, of, right in made.marks(tmp_path)}
     assert rows == {
