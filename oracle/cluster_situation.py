@@ -8,8 +8,9 @@ A timing is a seed of the network and a range of its delays: the same events com
 order, earlier or later.
 """
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from random import Random
+from typing import Any
 
 from engine.sim.simulation import Simulation
 from engine.table import Table
@@ -19,7 +20,7 @@ TOPIC = "orders"
 DELAYS = ((1, 1), (1, 4), (3, 8))  # ms that a message takes: by timing
 SESSION_MS = 3000
 LAG_MS = 4000  # replica.lag.time.max.ms
-CONFIG = {
+CONFIG: dict[str, Any] = {
     "zookeeper_session_timeout_ms": SESSION_MS,
     "replica_lag_time_max_ms": LAG_MS,
     "replica_socket_timeout_ms": 3000,
@@ -50,10 +51,13 @@ class ClusterSituation(Situation):
     def observe(self, sim: Simulation) -> Hashable:
         raise AssertionError("each kind observes something")
 
-    def begin(self, timing: int) -> Simulation:
-        """A cluster in this situation."""
+    def begin(
+        self, timing: int, watch: Callable[[Simulation], object] = lambda sim: None
+    ) -> Simulation:
+        """A cluster in this situation; `watch` gets it while it is still empty."""
         self._sent = 0
         sim = Simulation(self.brokers, seed=timing, delay=DELAYS[timing], **CONFIG)
+        watch(sim)
         self.prepare(sim)
         return sim
 

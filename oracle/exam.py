@@ -18,6 +18,11 @@ LEVELS = (1, 2, 3)
 
 def exam(seed: int, count: int, levels: Sequence[int] = LEVELS) -> list[OracleQuestion]:
     """The questions, in the order in which they are asked."""
+    return [ask(KINDS[name], name, its) for name, its in drawn_questions(seed, count, levels)]
+
+
+def drawn_questions(seed: int, count: int, levels: Sequence[int] = LEVELS) -> list[tuple[str, int]]:
+    """The kind and the seed of each question, which need not be made yet."""
     names = sorted(name for name, kind in KINDS.items() if kind.level in levels)
     chance = Random(f"exam {seed}")
     drawn: list[str] = []
@@ -27,7 +32,7 @@ def exam(seed: int, count: int, levels: Sequence[int] = LEVELS) -> list[OracleQu
     first = Counter[str]()
     questions = []
     for name in sorted(drawn[:count], key=lambda name: KINDS[name].level):
-        questions.append(ask(KINDS[name], name, seed * 1000 + first[name]))
+        questions.append((name, seed * 1000 + first[name]))
         first[name] += 1
     return questions
 

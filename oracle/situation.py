@@ -13,7 +13,7 @@ Invariant: a question is asked only if `outcome` is the same with every timing, 
 of exactly one answer. A situation that depends on luck is drawn anew.
 """
 
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from random import Random
 from typing import ClassVar, NamedTuple
 
@@ -62,6 +62,7 @@ class OracleQuestion(NamedTuple):
 
     kind: str
     seed: int
+    draw: int  # of the situation; the ones before depended on luck
     level: int
     idea: str
     section: str
@@ -72,6 +73,10 @@ class OracleQuestion(NamedTuple):
     options: list[Answer]
     right: int  # the place of the right answer in `options`
     why: str
+
+    def situation(self, kinds: Mapping[str, Callable[[Random], Situation]]) -> Situation:
+        """The situation once more, to look at its run."""
+        return kinds[self.kind](_chance(self.kind, self.seed, self.draw))
 
     def verdict(self, choice: int) -> str:
         """The sentences for somebody who chose the option at this place; -1 is no answer."""
@@ -86,7 +91,7 @@ class OracleQuestion(NamedTuple):
 def ask(kind: Callable[[Random], Situation], name: str, seed: int) -> OracleQuestion:
     """The question of this kind and seed, always the same."""
     for draw in range(DRAWS):
-        chance = Random(f"{name} {seed} {draw}")
+        chance = _chance(name, seed, draw)
         situation = kind(chance)
         answers = list(situation.answers())
         outcomes = {situation.outcome(timing) for timing in TIMINGS}
@@ -98,11 +103,15 @@ def ask(kind: Callable[[Random], Situation], name: str, seed: int) -> OracleQues
             continue
         chance.shuffle(answers)
         return OracleQuestion(
-            *(name, seed, situation.level, situation.idea, situation.section),
+            *(name, seed, draw, situation.level, situation.idea, situation.section),
             *(situation.facts(), situation.table(), situation.happens, situation.asks),
             *(answers, answers.index(right[0]), situation.reason(outcome)),
         )
     raise AssertionError(f"{name} {seed}: {DRAWS} situations, and luck decides each of them")
+
+
+def _chance(name: str, seed: int, draw: int) -> Random:
+    return Random(f"{name} {seed} {draw}")
 
 
 def numbers(right: int, *others: int, count: int = 4) -> list[int]:

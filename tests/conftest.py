@@ -52,6 +52,7 @@ REST = {
     "08_speed": ("tail-predict", "advanced"),
     "09_operations": ("one-predict", "advanced"),
     "articles": ("release-predict", "advanced"),
+    "challenges": ("compact-chapter", "advanced"),
 }
 # What takes long, and asks again, of other faults or cells, what `make test` asks too, is in
 # `make advanced`: exercises and mutants of labs, and these clusters.

@@ -26,19 +26,20 @@ PART_LINES = 4_000  # of code, in each package: wire, storage, broker, broker/ha
 # Of code, in folders with all that is below them: docs/decisions/0012-sizes.md says where they are.
 BROKER = "wire storage replication controller coordinator broker zookeeper metadata config"
 GROUP_LINES = {
-    ("labs",): 7_090,  # 7,000, the appendix, learners' versions beside the labs
+    ("labs",): 7_165,  # 7,000, the appendix, learners' versions beside the labs, the exam
     # The goal was 34,200 before there is a quorum of controllers: docs/decisions/0012-sizes.md has
     # what was tried. What proves the engine and what streams with Spark stand beside it. The quorum
-    # has 2,050: its Raft, the metadata records, their files, commands.
-    ("engine",): 41_640,
-    # 640 for challenges, in which a learner's rule takes the engine's place; 910 for storms over a
-    # quorum of controllers.
-    ("proof",): 5_420,
+    # has 2,050: its Raft, the metadata records, their files, commands. 80 let a learner's rule into
+    # real brokers.
+    ("engine",): 41_720,
+    # 1,840 for fifteen challenges, in which a learner's rule takes the engine's place: seven of
+    # them bring cases of their own. 910 for storms over a quorum of controllers.
+    ("proof",): 6_630,
     ("sparkstreams",): 2_480,
     ("engine/client",): 7_547,
     # 18,300, requests that come twice, disks that fail, the seam (with `metadata`), the classes
     # that a lab may replace, and the named services. The records of the metadata log took 330.
-    tuple(f"engine/{part}" for part in BROKER.split()): 19_540,
+    tuple(f"engine/{part}" for part in BROKER.split()): 19_560,
 }
 
 # A letter in brackets keeps a pattern from finding itself.

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from widgets.measure.path_of_a_byte import PathOfAByte
     from widgets.measure.ratio_bars import RatioBars
     from widgets.measure.throttle_gauge import ThrottleGauge
+    from widgets.oracle.view import Oracle
     from widgets.progress.view import Progress
     from widgets.quiz import Predict, Question, Quiz
     from widgets.replica.view import ReplicaView
@@ -52,6 +53,7 @@ __all__ = [
     "LatencyView",
     "Ledger",
     "OperatorBoard",
+    "Oracle",
     "PageMap",
     "PathOfAByte",
     "Predict",
@@ -82,6 +84,7 @@ _HOME = {
     "LatencyView": "widgets.measure.latency_view",
     "Ledger": "widgets.ledger.ledger",
     "OperatorBoard": "widgets.board.view",
+    "Oracle": "widgets.oracle.view",
     "PageMap": "widgets.measure.page_map",
     "PathOfAByte": "widgets.measure.path_of_a_byte",
     "Predict": "widgets.quiz",

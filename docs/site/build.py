@@ -4,6 +4,7 @@
 
     docs/*.md, labs/*.ipynb ──> build/pages/ ── Sphinx, conf.py ──┐
     recordings ── widgets.site ──> films, a still of each ────────┤
+    the oracle's situations ── run ──> oracle-questions.js ────────┤
     widgets/static/ ──> stage.js, widgets.css ────────────────────┴──> build/site/ ── links.py
 
 No lab is run: what is saved of it (labs/.saved/) is shown to those who ask, and the films are made
@@ -21,6 +22,7 @@ from pathlib import Path
 
 import links
 import moved
+import oracle_page
 import recordings
 import stills
 from address import GIVEN, address
@@ -58,6 +60,9 @@ def main(out: Path) -> None:
     size = shoot(pages / "films")
     script(pages / "static")
     link_map(pages)
+    print("Running the oracle's situations ...", flush=True)
+    questions = pages / "static" / "oracle-questions.js"
+    print(oracle_page.write(questions, make_id))
     print("Making the pages (a minute or two) ...", flush=True)
     options = ["-c", HERE, "-W", "--keep-going", "-q", "-j", "2", "-d", pages / ".doctrees"]
     static = ["-D", f"html_static_path=_static,{pages / 'static'}"]

@@ -34,6 +34,8 @@ PLAYED = {  # in place of the picture of a cell, by the cell's id
     "07_promises": {"guarantee-log": "transactions-SegmentView"},
     "08_speed": {},
     "articles": {},
+    "challenges": {},
+    "oracle": {},
     "09_operations": {"noisy-gauge": "oncall-ThrottleGauge"},
     "05_controller": {"view": "failover-ClusterView", "failover-after": "failover-ZooKeeperTree"},
 }

@@ -102,7 +102,7 @@ class Environment:
     def source(self, context: SourceContext) -> MetadataSource:
         """The mode of the cluster."""
         connect = partial(connect_zookeeper, self.config, self.links)
-        return ZooKeeperMode(context, connect, self.home / SESSION_FILE)
+        return ZooKeeperMode(context, connect, self.home / SESSION_FILE, self.rules.elect)
 
     def connect(self, host: str, port: int, peer_id: int, client_id: str, timeout_s: float) -> Peer:
         return Peer(host, port, peer_id, self.links, client_id, timeout_s, self.peers)

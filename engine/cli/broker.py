@@ -14,7 +14,8 @@ from pathlib import Path
 
 from engine.broker.broker_server import BrokerServer
 from engine.broker.environment import Environment
-from engine.cli.options import Options, add_config, add_options
+from engine.cli.main import FAILED
+from engine.cli.options import Options, add_config, add_options, setting
 from engine.config import BrokerConfig
 from engine.config.properties import parse_properties
 
@@ -26,6 +27,7 @@ REQUIRED: Options = {
 OPTIONAL: Options = {
     "port P": (int, 9092, "where to listen; 0 takes a free port"),
     "properties FILE": (Path, None, "a file of settings: server.properties"),
+    "rule NAME=FILE": (setting, [], "a rule of a challenge that you wrote, in Kafka's place"),
 }
 LONGEST = 2000  # characters of a log line
 
@@ -54,7 +56,17 @@ def run(options: Namespace) -> int:
     def ready(port: int) -> None:
         print(f"ready broker={options.id} port={port}", flush=True)
 
-    asyncio.run(BrokerServer(config, Environment(config, options.data)).run(ready))
+    environment = Environment(config, options.data)
+    if options.rule:
+        from proof.challenges.guard import RuleFailure
+        from proof.challenges.in_broker import real_rules
+
+        try:
+            environment.rules = real_rules({name: Path(file) for name, file in options.rule})
+        except RuleFailure as failure:
+            print(failure, flush=True)
+            return FAILED
+    asyncio.run(BrokerServer(config, environment).run(ready))
     return 0
 
 

@@ -4,6 +4,7 @@
     challenge high-watermark                    the situation, the methods, a naive rule, a hint
     challenge high-watermark my_rule.py         judge the class in this file
     challenge high-watermark my_rule.py --seeds 50      by more storms in each stage
+    challenge high-watermark my_rule.py --chaos         in real brokers, while chaos kills them
 
 Exit status 0: the rule survives all storms. 1: a promise was broken, and the shortest run that was
 found says which.
@@ -16,9 +17,13 @@ from pathlib import Path
 
 from engine.cli.main import FAILED, UsageError, nearest, to_stderr
 from engine.cli.options import add_options, positive
-from proof.challenges.challenge import SEEDS, STAGES, Challenge, judge
+from engine.errors import ApiException
+from proof.challenges.challenge import SEEDS, Challenge
+from proof.challenges.child import judge_apart
 from proof.challenges.guard import RuleFailure
+from proof.challenges.in_broker import real_rules
 from proof.challenges.source import rule_in
+from proof.challenges.storm_trial import StormTrial
 from proof.challenges.table import CHALLENGES
 
 
@@ -29,8 +34,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser,
         {
             "list": "the challenges, in the order in which they are best taken",
-            "seeds N": (positive, SEEDS, "storms of each stage (default: %(default)s)"),
-            "first N": (int, 0, "the seed of the first storm (default: %(default)s)"),
+            "seeds N": (positive, SEEDS, "attempts of each stage (default: %(default)s)"),
+            "first N": (int, 0, "the seed of the first attempt (default: %(default)s)"),
+            "chaos": "judge it in real broker processes, with a stock client",
+            "seconds S": (float, 20.0, "of chaos (default: %(default)g)"),
         },
     )
 
@@ -50,19 +57,42 @@ def run(options: Namespace) -> int:
     if options.file is None:
         print(chapter(challenge))
         return 0
-    return _judge(challenge, options)
+    return _in_processes(challenge, options) if options.chaos else _judge(challenge, options)
 
 
 def _judge(challenge: Challenge, options: Namespace) -> int:
     try:
         rule = rule_in(options.file, challenge)
-        say = to_stderr if sys.stderr.isatty() else lambda text: None
-        score = judge(challenge, rule, first=options.first, seeds=options.seeds, say=say)
+        say = _tell if sys.stderr.isatty() else lambda text: None
+        score = judge_apart(challenge, rule, first=options.first, seeds=options.seeds, say=say)
     except RuleFailure as failure:
         print(failure)
         return FAILED
     print(score)
     return FAILED if score.broken else 0
+
+
+def _in_processes(challenge: Challenge, options: Namespace) -> int:
+    from proof.chaos import run
+    from proof.chaos.wait import Late
+
+    trial = challenge.trial
+    try:
+        real_rules({challenge.name: options.file})
+        verdict = run.run(
+            *(options.seconds, options.first, 3, None, to_stderr),
+            rules={challenge.name: options.file},
+            transactions=isinstance(trial, StormTrial) and trial.in_transactions,
+        )
+    except (RuleFailure, ApiException, Late) as failure:
+        print(failure)
+        return FAILED
+    print(f"It holds in real brokers, too. {verdict}" if verdict.good else verdict)
+    return int(not verdict.good)
+
+
+def _tell(progress: object) -> None:
+    to_stderr(str(progress))
 
 
 def chapter(challenge: Challenge) -> str:
@@ -72,7 +102,7 @@ def chapter(challenge: Challenge) -> str:
         method = getattr(challenge.interface, name)
         told = inspect.cleandoc(method.__doc__ or "")
         methods.append(f"{name}{inspect.signature(method)}\n\n{_indented(told)}")
-    stages = ", ".join(stage.name for stage in STAGES)
+    stages = ", ".join(challenge.trial.stages)
     return "\n\n".join(
         [
             f"{challenge.title}  ({challenge.idea})",

@@ -44,6 +44,7 @@ class BrokerProcess(ServerProcess):
         directory: Path,
         settings: Mapping[str, str],
         security: "ClusterSecurity | None" = None,
+        rules: Mapping[str, Path] | None = None,  # that a learner wrote: the file of each
     ) -> None:
         super().__init__(port)
         self.number = number
@@ -51,6 +52,7 @@ class BrokerProcess(ServerProcess):
         self.expected = True  # to be up; if it is down, it has ended by itself
         self._settings = settings
         self._security = security
+        self._rules = rules or {}
         self._properties: Path | None = None  # the file with its secrets
         self._reserved: socket.socket | None = None
 
@@ -104,10 +106,11 @@ class BrokerProcess(ServerProcess):
             part for key, value in self._settings.items() for part in ("--config", f"{key}={value}")
         ]
         secret = [] if self._properties is None else ["--properties", str(self._properties)]
+        rules = [part for name, it in self._rules.items() for part in ("--rule", f"{name}={it}")]
         return [
             *(python, "-m", "engine", "broker", "--id", str(self.number)),
             *("--port", str(self.port)),
-            *("--zookeeper", zookeeper, "--data", str(self.directory), *secret, *settings),
+            *("--zookeeper", zookeeper, "--data", str(self.directory), *secret, *rules, *settings),
         ]
 
     def command(self, zookeeper: str) -> str:

@@ -40,6 +40,7 @@ from engine.cluster.observer import Observer
 from engine.cluster.recorded_files import FILES_TRACK, FileTrack, WantedFiles
 from engine.cluster.recording import NO_TRACKS, Recorder, Track
 from engine.cluster.request_faults import ApiName, ErrorName, RequestFaultSender
+from engine.cluster.rule_files import rule_files
 from engine.cluster.scratch import Scratch
 from engine.cluster.scripts.kafka_home import KafkaHome
 from engine.cluster.state import ClusterState
@@ -73,6 +74,7 @@ class Cluster:
         config: Mapping[str, str] | None = None,
         security: str = "PLAINTEXT",
         users: Mapping[str, str] | None = None,
+        rules: Mapping[str, type | Path | str] | None = None,
         report: Callable[[str], None] = lambda line: None,
     ) -> None:
         """`port` is the first broker's, the others follow; 0 takes free ones.
@@ -82,6 +84,8 @@ class Cluster:
 
         `security`: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, and `users` their passwords: see
         security/. The cluster's own clients are then the brokers' own user.
+
+        `rules`: of challenges, by name: a class, or the file in which one stands (rule_files.py).
 
         `report` is called with a line that says what is being waited for.
         """
@@ -110,6 +114,7 @@ class Cluster:
             self._processes, self._ensemble, self._observer, self._links, self.requests
         )
         self.topics = ClusterTopics(self)
+        self._rules = rule_files(rules or {}, self.data / "rules")
         self._recorders: list[Recorder] = []
         self._znodes: ZnodeWatcher | None = None
         own = self._security.settings() if self._security else {}
@@ -459,7 +464,9 @@ class Cluster:
 
     def _add(self, number: int, port: int, kind: str = OURS) -> BrokerProcess:
         made = KafkaProcess if kind == KAFKA else BrokerProcess
-        node = made(number, port, self.directory(number), self._config, self._security)
+        node = made(
+            *(number, port, self.directory(number), self._config, self._security), self._rules
+        )
         reporter = KafkaReporter(node, self._clients.ask) if node.is_kafka else None
         self._observer.report(number, reporter)
         return self._processes.add(node)

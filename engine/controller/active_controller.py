@@ -22,6 +22,7 @@ from engine.controller import events
 from engine.controller.brokers import Brokers
 from engine.controller.context import Context, Leadership, PartitionAndReplica
 from engine.controller.deletion import Deletion
+from engine.controller.election import Elect, elect
 from engine.controller.isr_changes import IsrChanges
 from engine.controller.leaders import Leaders
 from engine.controller.metadata_store import MetadataStore
@@ -52,10 +53,11 @@ class ActiveController:
         config: Callable[[], BrokerConfig],
         emit: Callable[..., None],  # an event: its kind, then the facts by name
         new_uuid: Callable[[], UUID],
+        elect: Elect = elect,
     ) -> None:
         self.context, self._store, self._batch = context, store, batch
         shared = context, store, batch
-        self.partitions = PartitionStateMachine(*shared, config, emit)
+        self.partitions = PartitionStateMachine(*shared, config, emit, elect)
         self.replicas = ReplicaStateMachine(*shared)
         machines = *shared, self.partitions, self.replicas
         self.deletion = Deletion(*machines, config(), emit)

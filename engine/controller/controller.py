@@ -22,6 +22,7 @@ from uuid import UUID
 from engine.config import BrokerConfig
 from engine.controller.active_controller import ActiveController
 from engine.controller.context import Context, LiveBroker
+from engine.controller.election import Elect, elect
 from engine.controller.events import Began, ControllerEvent
 from engine.controller.metadata_store import ControllerMoved, MetadataStore
 from engine.controller.requests import ControllerRequestBatch, Request
@@ -55,6 +56,7 @@ class Controller:
         now: Callable[[], int],
         emit: Callable[[Event], None],
         new_uuid: Callable[[], UUID],  # for the topics that have no id
+        elect: Elect = elect,
     ) -> None:
         self.broker_id = broker_id
         self.leader_id = NO_BROKER  # the controller's id, from ZooKeeper
@@ -62,7 +64,7 @@ class Controller:
         self.listener, self._config = config.inter_broker_listener, config
         self._now = now
         self._emit = emit
-        self._new_uuid = new_uuid
+        self._new_uuid, self._choose = new_uuid, elect
         self._active: ActiveController | None = None
         self._newest = FIRST  # the highest epoch of a controller that was seen
         self._elected = False  # in this session: a /controller with our id is ours
@@ -186,7 +188,7 @@ class Controller:
         store = MetadataStore(context, self._decoder, epoch, version)
         batch = ControllerRequestBatch(context, self.broker_id, epoch, self.outbox, self.listener)
         self._active = ActiveController(
-            context, store, batch, lambda: self._config, self._report, self._new_uuid
+            context, store, batch, lambda: self._config, self._report, self._new_uuid, self._choose
         )
         self._report("controller.elected", broker=self.broker_id, epoch=epoch)
         yield from self._active.take_over()

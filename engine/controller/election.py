@@ -13,7 +13,7 @@ be. The new ISR, and the candidates, depend on the reason for the election:
     SHUTDOWN       the leader wants to stop      the ISR loses the brokers that want to stop
 """
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from enum import Enum
 from typing import NamedTuple
 
@@ -31,6 +31,9 @@ class Elected(NamedTuple):
     leader: int
     isr: tuple[int, ...]
     clean: bool = True
+
+
+Elect = Callable[..., Elected]  # with the arguments of `elect`
 
 
 def elect(

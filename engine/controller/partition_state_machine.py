@@ -19,7 +19,7 @@ from enum import Enum
 
 from engine.config import BrokerConfig, TopicConfig
 from engine.controller.context import Context, Leadership
-from engine.controller.election import Elected, Rule, elect
+from engine.controller.election import Elect, Elected, Rule, elect
 from engine.controller.metadata_store import MetadataStore
 from engine.controller.requests import ControllerRequestBatch
 from engine.errors import ApiException
@@ -60,9 +60,10 @@ class PartitionStateMachine:
         batch: ControllerRequestBatch,
         config: Callable[[], BrokerConfig],
         emit: Callable[..., None],  # an event: its kind, then the facts by name
+        elect: Elect = elect,
     ) -> None:
         self._context, self._store, self._batch = context, store, batch
-        self._config, self._emit = config, emit
+        self._config, self._emit, self._choose = config, emit, elect
         self.states: dict[TopicPartition, ControllerPartitionState] = {}
 
     def state(self, partition: TopicPartition) -> ControllerPartitionState:
@@ -176,7 +177,9 @@ class PartitionStateMachine:
         def choose(partition: TopicPartition, state: LeaderAndIsr) -> LeaderAndIsr | None:
             replicas = self._context.replicas(partition)
             live = [each for each in replicas if self._context.online(each, partition)]
-            chosen = elect(replicas, state.isr, live, unclean=unclean, rule=rule, stopping=stopping)
+            chosen = self._choose(
+                *(replicas, state.isr, live), unclean=unclean, rule=rule, stopping=stopping
+            )
             if chosen.leader == NO_BROKER:
                 return None
             choices[partition] = state.leader, chosen

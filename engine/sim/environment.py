@@ -75,7 +75,7 @@ class SimulatedEnvironment(Environment):
         yield self._disk
 
     def source(self, context: SourceContext) -> MetadataSource:
-        return ZooKeeperMode(context, self._zookeeper, self._disk.session)
+        return ZooKeeperMode(context, self._zookeeper, self._disk.session, self.rules.elect)
 
     def _zookeeper(self, listener: Callable[[Session], None]) -> Any:
         timeout = self.config.zookeeper_session_timeout_ms

@@ -20,6 +20,7 @@ from itertools import count
 from typing import Any, NamedTuple
 
 from engine.broker.metadata import PartitionInfo
+from engine.broker.rules import KAFKAS, Rules
 from engine.cluster.request_faults import api_of
 from engine.cluster.topics import dotted
 from engine.errors import invalid_request
@@ -68,13 +69,15 @@ class Simulation:
         *,
         seed: int = 0,
         delay: tuple[int, int] = (1, 1),
+        rules: Rules = KAFKAS,
         **config: object,
     ) -> None:
         """`config`: of every broker, with _ for each dot: replica_lag_time_max_ms=3000.
 
         `delay`: the shortest and the longest time that a message takes, in milliseconds.
+        `rules`: what decides in the brokers, instead of Kafka's own.
         """
-        self.world = World(seed, brokers, delay=delay, config=dotted(config))
+        self.world = World(seed, brokers, delay=delay, config=dotted(config), rules=rules)
         self.sent: list[Delivery] = []
         self._producers: dict[str, Client] = {}
         self._processes = count(1)  # of transactional producers

@@ -27,7 +27,7 @@ from engine.storage import files
 from engine.storage.log import Emit, Log
 from engine.storage.segment import Segment, files_of
 from engine.storage.snapshots import first_marker, learned, rebuild_aborted
-from engine.storage.survey import Fault, LogOffline, Survey, survey
+from engine.storage.survey import Fault, LogOffline, Survey, Surveyor
 
 CUT_KEPT = 64 * 2**20
 CUT = ".cut"
@@ -44,6 +44,7 @@ def load(
     start_offset: int = 0,
     high_watermark: int | None = None,
     emit: Emit = lambda event: None,
+    surveyor: type[Surveyor] = Surveyor,
 ) -> Log:
     """Open a log, or create a new one; `LogOffline` if it must not be opened.
 
@@ -56,7 +57,7 @@ def load(
     directory.mkdir(parents=True, exist_ok=True)
     log = Log(directory, partition, config, emit)
     try:
-        found = survey(log, start_offset, clean=clean, recovery_point=recovery_point, now=now)
+        found = surveyor(log, start_offset, clean, recovery_point, now).survey()
         _load(log, found, start_offset, high_watermark, now)
     except BaseException:
         log.abandon()

@@ -114,7 +114,9 @@ class Survey:
     epochs: str = ""  # why the leader epochs are to be rebuilt
 
 
-class _Surveyor:
+class Surveyor:
+    """Reads a log from its first segment to its last; a subclass may judge batches otherwise."""
+
     def __init__(
         self, log: Log, start_offset: int, clean: bool, recovery_point: int | None, now: int
     ) -> None:
@@ -283,7 +285,7 @@ class _Surveyor:
         with mmap(segment.file.fileno(), segment.size, access=ACCESS_READ) as data:
             while position < segment.size:
                 advice = RESTORE
-                reason, torn = _torn(data, position), True
+                reason, torn = self.torn(data, position), True
                 if not reason:
                     reason, torn, advice = unknown(data, position), False, CONVERT
                 if not reason:
@@ -293,6 +295,26 @@ class _Surveyor:
                     return Fault(segment, position, offset, reason, torn, advice), offset
                 position, offset = position + header.size, header.next_offset
         return None, offset
+
+    @staticmethod
+    def torn(data: Buffer, position: int) -> str:
+        """Why the bytes at a position are no whole batch, of any format; nothing if they are."""
+        left = len(data) - position
+        if left <= MAGIC_AT:
+            return f"the last {left} bytes are not a whole batch"
+        length, _, magic = unpack_from(">iib", data, position + 8)
+        end = position + LOG_OVERHEAD + length
+        least = HEADER_SIZE - LOG_OVERHEAD if magic == MAGIC else LEAST_LENGTH
+        if not least <= length <= left - LOG_OVERHEAD:
+            return f"the last {left} bytes are not a whole batch"
+        if magic == MAGIC:
+            whole = crc_ok(data, position, Header.parse(data, position))
+        elif magic in (0, 1):
+            stored = unpack_from(">I", data, position + LOG_OVERHEAD)[0]
+            whole = crc32(memoryview(data)[position + MAGIC_AT : end]) == stored
+        else:
+            whole = True  # who knows where that format has its CRC
+        return "" if whole else "its CRC does not match"
 
     def _misplaced(self, segment: Segment, header: Header, offset: int, limit: int) -> str:
         """What is wrong with the place of a batch, in words; nothing if it is right."""
@@ -314,33 +336,6 @@ class _Surveyor:
         self._epoch = max(epoch, self._epoch)
         self._until = 0 if differs else self._known.end_of(epoch, NEVER)[1]
         return ""
-
-
-def survey(
-    log: Log, start_offset: int, *, clean: bool, recovery_point: int | None, now: int
-) -> Survey:
-    """What is to be done to open a log; `LogOffline` if it is to be left alone."""
-    return _Surveyor(log, start_offset, clean, recovery_point, now).survey()
-
-
-def _torn(data: Buffer, position: int) -> str:
-    """Why the bytes at a position are no whole batch, of whatever format; nothing if they are."""
-    left = len(data) - position
-    if left <= MAGIC_AT:
-        return f"the last {left} bytes are not a whole batch"
-    length, _, magic = unpack_from(">iib", data, position + 8)
-    end = position + LOG_OVERHEAD + length
-    least = HEADER_SIZE - LOG_OVERHEAD if magic == MAGIC else LEAST_LENGTH
-    if not least <= length <= left - LOG_OVERHEAD:
-        return f"the last {left} bytes are not a whole batch"
-    if magic == MAGIC:
-        whole = crc_ok(data, position, Header.parse(data, position))
-    elif magic in (0, 1):
-        stored = unpack_from(">I", data, position + LOG_OVERHEAD)[0]
-        whole = crc32(memoryview(data)[position + MAGIC_AT : end]) == stored
-    else:
-        whole = True  # who knows where that format has its CRC
-    return "" if whole else "its CRC does not match"
 
 
 # -- indexes ---------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from engine.storage.log import Appended
 from engine.storage.producers import BatchMetadata, Producers, ProducerStateEntry
 from proof.challenges.challenge import Challenge
 from proof.challenges.guard import RuleGuard
+from proof.challenges.storm_trial import StormTrial
 from proof.storms.defects import TransactionsWith
 
 APPEND, REFUSE = -1, -2  # what a rule of sequences returns, besides the place of a batch
@@ -170,7 +171,7 @@ CHALLENGES = (
         "Is this batch new?",
         "idempotence",
         SequenceRule,
-        put_sequences,
+        StormTrial(put_sequences, known=(2, 35)),
         naive="""class Mine:
     def place(self, first, last, newer, stored):
         return -1
@@ -182,14 +183,13 @@ CHALLENGES = (
             "newer epoch begins at 0.",
         ),
         read="engine/storage/producers.py, check",
-        known=(2, 35),
     ),
     Challenge(
         "fence-a-generation",
         "May this consumer commit?",
         "generation",
         GenerationRule,
-        put_generation,
+        StormTrial(put_generation, known=(10, 52, 64), with_groups=True),
         naive="""class Mine:
     def may_commit(self, generation, current, member, decided):
         return True
@@ -200,15 +200,13 @@ CHALLENGES = (
             "Only members of the current generation may, and not before the assignment is decided.",
         ),
         read="engine/coordinator/group.py, check_commit",
-        with_groups=True,
-        known=(10, 52, 64),
     ),
     Challenge(
         "last-stable-offset",
         "How far may read_committed read?",
         "transaction",
         StableRule,
-        put_stable,
+        StormTrial(put_stable, in_transactions=True),
         naive="""class Mine:
     def last_stable(self, high_watermark, open, ended):
         return high_watermark
@@ -220,14 +218,13 @@ CHALLENGES = (
             "is beyond it, the transaction counts as open.",
         ),
         read="engine/storage/producers.py, first_unstable",
-        in_transactions=True,
     ),
     Challenge(
         "two-phases",
         "What does a new transaction coordinator do?",
         "transaction",
         ResumeRule,
-        put_resume,
+        StormTrial(put_resume, known=(5, 39, 28), in_transactions=True),
         naive="""class Mine:
     def resume(self, state):
         return "wait"
@@ -238,7 +235,5 @@ CHALLENGES = (
             "PrepareCommit is committed, PrepareAbort is aborted; everything else waits.",
         ),
         read="engine/coordinator/transactions/transaction.py, start",
-        known=(5, 39, 28),
-        in_transactions=True,
     ),
 )

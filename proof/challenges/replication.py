@@ -14,6 +14,7 @@ from engine.replication.partition import IsrState, Partition, Proposal
 from engine.replication.replica_manager import ReplicaManager
 from proof.challenges.challenge import Challenge
 from proof.challenges.guard import RuleGuard
+from proof.challenges.storm_trial import StormTrial
 from proof.storms.defects import PartitionsWith
 
 
@@ -163,7 +164,7 @@ CHALLENGES = (
         "What is committed?",
         "high watermark",
         HighWatermarkRule,
-        put_high_watermark,
+        StormTrial(put_high_watermark, known=(70,)),
         naive="""class Mine:
     def high_watermark(self, end, ends, isr, joining, old):
         return max(old, min([end, *(ends[broker] for broker in isr)]))
@@ -174,14 +175,13 @@ CHALLENGES = (
             "Whoever is being added to the ISR counts as if it were in it already.",
         ),
         read="engine/replication/partition.py, advance",
-        known=(70,),
     ),
     Challenge(
         "join-the-isr",
         "Who may join the ISR?",
         "ISR",
         JoinRule,
-        put_join,
+        StormTrial(put_join, known=(6, 35)),
         naive="""class Mine:
     def may_join(self, end, high_watermark, epoch_start):
         return True
@@ -193,14 +193,13 @@ CHALLENGES = (
             "had when its epoch began may have been committed.",
         ),
         read="engine/replication/partition.py, expand",
-        known=(6, 35),
     ),
     Challenge(
         "truncate",
         "Where does a follower cut its log?",
         "leader epoch",
         TruncateRule,
-        put_truncate,
+        StormTrial(put_truncate, known=(8,)),
         naive="""class Mine:
     def cut(self, epochs, log_end, high_watermark, epoch, end):
         return high_watermark
@@ -211,14 +210,13 @@ CHALLENGES = (
             "Where did that epoch end in your own log? Cut at the smaller of both ends.",
         ),
         read="engine/replication/follower_partition.py, agreement",
-        known=(8,),
     ),
     Challenge(
         "fence-by-epoch",
         "Whom does a broker obey?",
         "leader epoch",
         EpochRule,
-        put_epochs,
+        StormTrial(put_epochs, known=(20, 16, 116)),
         naive="""class Mine:
     def obey(self, epoch, known):
         return True
@@ -232,6 +230,5 @@ CHALLENGES = (
             "A follower in a newer epoch knows more than this leader: do not serve it either.",
         ),
         read="engine/replication/replica_manager.py, check_controller and find",
-        known=(20, 16, 116),
     ),
 )

@@ -11,7 +11,7 @@ With `switch` each round begins with a broker that restarts with its next settin
 """
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Self
@@ -19,6 +19,7 @@ from typing import Self
 from confluent_kafka.cimpl import NewTopic
 
 from engine.cluster.cluster import Cluster
+from proof.challenges.in_broker import FAILED
 from proof.chaos.cluster_reader import create
 from proof.chaos.disk_faults import give_disks
 from proof.chaos.judge import ChaosFinding, ChaosVerdict, FindingKind
@@ -88,15 +89,16 @@ def run(
     switch: bool = False,
     history: Path | None = None,
     late: bool = False,
+    rules: Mapping[str, type | Path | str] | None = None,
 ) -> ChaosVerdict:
     """`data`: the directory in which the cluster's files are kept. `switch`: to SASL_SSL.
 
     `history`: where the random transactions are written down, for Jepsen (jepsen_edn.py). `late`:
-    requests that end a transaction come a second time.
+    requests that end a transaction come a second time. `rules`: a learner's, in every broker.
     """
     topics = [TOPIC, COPIES, RANDOM] if transactions else [TOPIC]
     config = settings(brokers)
-    cluster = Cluster(brokers, zookeepers=zookeepers, data=data, config=config)
+    cluster = Cluster(brokers, zookeepers=zookeepers, data=data, config=config, rules=rules)
     give_disks(cluster)
     with cluster:
         for topic in topics:
@@ -119,7 +121,8 @@ def run(
             if history is not None and isinstance(work, TransactionClients):
                 work.clients.write_history(history)
         return ChaosVerdict(
-            verdict.findings + tuple(findings) + tuple(bugs(cluster)), verdict.evidence
+            (*rule_failures(cluster), *verdict.findings, *findings, *bugs(cluster)),
+            verdict.evidence,
         )
 
 
@@ -180,6 +183,17 @@ def is_whole(cluster: Cluster, topics: Sequence[str] = (TOPIC,)) -> bool:
 def await_whole(cluster: Cluster, topics: Sequence[str] = (TOPIC,)) -> None:
     """Wait for it; if it never is, the judge finds what is missing."""
     until(lambda: is_whole(cluster, topics), WHOLE, "that all replicas are in sync again")
+
+
+def rule_failures(cluster: Cluster) -> list[ChaosFinding]:
+    """A learner's rule has ended its broker: the sentence is the same in each of them."""
+    lines = {
+        line
+        for broker in cluster.brokers
+        for line in (cluster.directory(broker) / "broker.log").read_text().splitlines()
+        if line.startswith(FAILED)
+    }
+    return [ChaosFinding(FindingKind.ERROR, line) for line in sorted(lines)]
 
 
 def bugs(cluster: Cluster) -> list[ChaosFinding]:

@@ -76,7 +76,11 @@ class ChaosWriter:
         if not self._over.is_set():
             self._over.set()
             self._thread.join()
-            self._close(patience)
+            ends: tuple[type[Exception], ...] = (*self.refusals, SystemError)  # of a callback
+            try:
+                self._close(patience)
+            except ends as error:
+                self._history.errors.append(f"{self.name} had to end: {error.__cause__ or error}")
             if left := sum(self._sent.values()) - sum(self._answered.values()):
                 self._history.errors.append(f"{self.name} got no response to {left} messages")
 

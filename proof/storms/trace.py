@@ -26,7 +26,7 @@ from engine.cluster.recording import RecordingWriter
 from engine.cluster.state import ClusterState
 from engine.sim.message_text import message_text
 from engine.sim.picture import Picture
-from engine.sim.world import START
+from engine.sim.world import START, World
 from proof.storms.defects import DEFECTS, SOUND, Defect
 from proof.storms.diagram import draw
 from proof.storms.invariants import Violation
@@ -69,19 +69,22 @@ class Trace:
     def __init__(self, recipe: Recipe) -> None:
         self.recipe = recipe
         self.violation: Violation | None = None
+        run = recipe.run()
+        self._watch(run.world)
+        try:
+            for _ in run.steps():
+                self._keep(run.world)
+        except Violation as violation:
+            self.violation = violation
+            self._keep(run.world)
+        self.end = run.world.now
+
+    def _watch(self, world: World) -> None:
         self._moments: list[Moment] = []
         self._messages: list[TraceMessage] = []  # of this moment, so far
         self._seen = 0  # how many events
-        run = recipe.run()
-        self._picture = Picture(run.world)
-        run.world.network.carried.append(self._carried)
-        try:
-            for _ in run.steps():
-                self._keep(run)
-        except Violation as violation:
-            self.violation = violation
-            self._keep(run)
-        self.end = run.world.now
+        self._picture = Picture(world)
+        world.network.carried.append(self._carried)
 
     @classmethod
     def of(cls, seed: int, seconds: float = SECONDS, *, defect: str = "") -> Self:
@@ -134,8 +137,8 @@ class Trace:
             arrives = arrives - START if arrives > 0 else arrives
             self._messages.append(TraceMessage(source, target, *text, arrives))
 
-    def _keep(self, run: Run) -> None:
-        world, state = run.world, self._picture.take()
+    def _keep(self, world: World) -> None:
+        state = self._picture.take()
         events = tuple(
             ClusterEvent(kind, at, broker or None, data, number)
             for number, (_, broker, (kind, at, data)) in enumerate(

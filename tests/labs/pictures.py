@@ -59,6 +59,8 @@ def shown(value: Any, browser: Browser) -> dict[str, Any]:
     if isinstance(value, SceneWidget):
         value._repr_mimebundle_()  # as in a notebook: from now on a live view records
         value.poll()  # nobody watches, so it hasn't looked by itself
+        if "image/svg+xml" not in value.still():  # it says all in words
+            return dict(value.still())
         return still(value, photograph(STYLE + value.svg(), "svg", browser))
     if isinstance(value, Scene):
         return still(value, photograph(STYLE + value.svg(), "svg", browser))

@@ -19,15 +19,16 @@ Kept = Mapping[str, Any]  # of one lab, by cell
 
 def put_in(notebook: dict[str, Any], progress: Path, lab: Path | None) -> None:
     """A cell below the title, with what the learner has done in this lab; none before the first
-    answer, and none if it is no lab."""
+    answer, and none if it is no lab or asks nothing in cells of its own."""
     if lab is None:
         return
     try:
         labs = ProgressFile(progress).read()["labs"]
     except Unusable:  # Progress() says what is wrong with it
         return
-    if labs:
-        told = progress_line(lab_plan(LABS / lab.name), labs.get(lab.stem, {}))
+    plan = lab_plan(LABS / lab.name)
+    if labs and plan.tasks:
+        told = progress_line(plan, labs.get(lab.stem, {}))
         facts = {"editable": False, "deletable": False}
         cell = {"cell_type": "markdown", "id": SO_FAR, "metadata": facts, "source": told}
         notebook["cells"].insert(1, cell)

@@ -22,7 +22,7 @@ import json
 import os
 import sys
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
@@ -31,6 +31,7 @@ from typing import Any, NamedTuple
 FORMAT = 1
 WRITABLE = 0o222
 PATH = "BROKERLAB_PROGRESS"  # where the file is; without it nothing is written down
+CHALLENGES = "challenges"  # the notebook of the challenges
 NOTEBOOK = "JPY_SESSION_NAME"  # the notebook that this kernel was started for
 
 
@@ -78,6 +79,24 @@ class ProgressFile:
     def solved(self, place: TaskPlace, task: str) -> None:
         facts = {"task": task, "solved": _today()}
         self._change(lambda kept: _tasks(kept, place.lab).setdefault(place.cell, facts))
+
+    def examined(self, place: TaskPlace, exam: str, ideas: Mapping[str, list[int]]) -> None:
+        """Of the oracle's exam: by idea, how many answers were right, of how many."""
+        facts = {"exam": exam, "ideas": dict(ideas), "on": _today()}
+        self._change(lambda kept: _tasks(kept, place.lab).update({place.cell: facts}))
+
+    def judged(self, challenge: str, stage: int, survived: int, *, holds: bool) -> None:
+        """A rule of a challenge: how many stages it passed, and how many attempts in all. The best
+        one is kept."""
+
+        def keep(kept: dict[str, Any]) -> None:
+            tasks = _tasks(kept, CHALLENGES)
+            before = tasks.get(challenge, {}).get("survived", -1)
+            if survived >= before:
+                facts = {"stage": stage, "survived": survived, "holds": holds, "on": _today()}
+                tasks[challenge] = facts
+
+        self._change(keep)
 
     def broke(self, what: str) -> None:
         """`what`: the act of a picture, such as kill."""

@@ -36,6 +36,7 @@ from engine.broker.zookeeper.registration import Registration, TextFile
 from engine.config import BrokerConfig
 from engine.config.protocol import Feature
 from engine.controller.controller import Controller
+from engine.controller.election import Elect, elect
 from engine.controller.events import Began, Rebalance, UncleanAllowed
 from engine.errors import ApiException, ErrorCode, MetadataError, MetadataUnavailable
 from engine.links import Links
@@ -70,10 +71,15 @@ def connect_zookeeper(
 
 class ZooKeeperMode:
     def __init__(
-        self, context: SourceContext, connect: ConnectZookeeper, session_file: TextFile
+        self,
+        context: SourceContext,
+        connect: ConnectZookeeper,
+        session_file: TextFile,
+        elect: Elect = elect,
     ) -> None:
         self._context, self._config = context, context.config
         self._open_session, self._session_file = connect, session_file
+        self._elect = elect
         self._sessions = Callbacks[[Session]]()  # called when the session has changed
         self._publish = Callbacks[[MetadataDelta]]()
         self._registering = asyncio.Lock()
@@ -134,7 +140,8 @@ class ZooKeeperMode:
     def gateway(self, configs: ConfigCache, authorizer: AclAuthorizer | None) -> ZooKeeperGateway:
         context, zookeeper, decoder = self._context, self._zookeeper, self._decoder
         controller = Controller(
-            self._config.broker_id, self._config, context.now, context.emit, context.new_uuid
+            *(self._config.broker_id, self._config, context.now, context.emit, context.new_uuid),
+            elect=self._elect,
         )
         acls = None
         if authorizer is not None:

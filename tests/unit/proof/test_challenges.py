@@ -1,22 +1,25 @@
 """The challenges: answers survive every storm, naive and wrong rules are broken where they should.
 
-The rules are in rules.py.
+The rules are in rules.py, and in decision_rules.py those that one part decides alone.
 """
 
+import itertools
 import re
 from pathlib import Path
 
 import pytest
 
 from engine.cli import main
-from proof.challenges.challenge import SEEDS, STAGES, judge
+from proof.challenges.challenge import FEWER, SEEDS, judge
+from proof.challenges.child import judge_apart
 from proof.challenges.guard import RuleFailure
 from proof.challenges.source import rule_in
 from proof.challenges.table import CHALLENGES
-from tests.unit.proof.rules import ANSWERS, WRONG
+from tests.unit.proof import decision_rules, rules
 
 FEW = 2  # storms of a stage, for `make test`
-EARLY = "calm", "slow network", "crashes"  # stages that break a naive rule
+EARLY = 3  # stages of four: one of them breaks a naive rule
+ANSWERS = rules.ANSWERS | decision_rules.ANSWERS
 
 
 def naive(name: str, folder: Path) -> Path:
@@ -33,7 +36,7 @@ def test_every_challenge_has_an_answer() -> None:
 def test_an_answer_survives(name: str) -> None:
     score = judge(CHALLENGES[name], ANSWERS[name], seeds=FEW)
     assert score.broken is None, score
-    assert score.survived == {stage.name: FEW for stage in STAGES}
+    assert score.survived == dict.fromkeys(CHALLENGES[name].trial.stages, FEW)
     assert CHALLENGES[name].read in str(score)
 
 
@@ -51,14 +54,27 @@ def test_a_naive_rule_is_broken(name: str, tmp_path: Path) -> None:
     score = judge(CHALLENGES[name], rule, seeds=SEEDS, shrinks=False)
     assert score.broken is not None
     assert not score.broken.by_itself
-    assert score.broken.stage.name in EARLY
+    assert score.broken.stage in CHALLENGES[name].trial.stages[:EARLY]
     assert score.broken.text in str(score)
 
 
 @pytest.mark.advanced
-@pytest.mark.parametrize("rule", WRONG, ids=lambda rule: rule.__name__)
+@pytest.mark.parametrize("rule", decision_rules.WRONG, ids=lambda rule: rule.__name__)
+def test_a_wrong_decision_is_broken_in_its_stage_and_shrunk(rule: type) -> None:
+    """What is left of the failure is a third of it at most, and breaks the same promise."""
+    name, stage = decision_rules.WRONG[rule]
+    score = judge(CHALLENGES[name], rule)
+    assert score.broken is not None
+    assert score.broken.stage == stage
+    assert score.shrunk is not None
+    assert 1 <= score.shrunk.size <= score.broken.size / FEWER
+    assert score.shrunk.text in str(score)
+
+
+@pytest.mark.advanced
+@pytest.mark.parametrize("rule", rules.WRONG, ids=lambda rule: rule.__name__)
 def test_a_wrong_rule_is_broken(rule: type) -> None:
-    score = judge(CHALLENGES[WRONG[rule]], rule, shrinks=False)
+    score = judge(CHALLENGES[rules.WRONG[rule]], rule, shrinks=False)
     assert score.broken is not None
     assert not score.broken.by_itself
 
@@ -68,7 +84,7 @@ def test_a_failure_is_shrunk_to_a_third_and_can_be_stepped_through(tmp_path: Pat
     score = judge(challenge, rule_in(naive("truncate", tmp_path), challenge))
     assert score.broken is not None
     assert score.shrunk is not None
-    assert 1 <= score.shrunk.faults <= score.broken.faults / 3
+    assert 1 <= score.shrunk.size <= score.broken.size / FEWER
     trace = score.shrunk.trace()
     assert trace.violation is not None
     assert trace.violation.text == score.shrunk.text
@@ -176,6 +192,40 @@ def test_a_rule_that_cannot_be_made_is_told_in_a_sentence() -> None:
 def test_a_rule_without_its_method_is_refused() -> None:
     with pytest.raises(RuleFailure, match="Divides has no method cut"):
         judge(CHALLENGES["truncate"], Divides)
+
+
+class SwallowsAll:
+    def slot(self, wanted: int, count: int, read: object) -> int:
+        while True:
+            try:
+                wanted += 1
+            except:  # noqa: E722
+                wanted = 0
+
+
+class CountsForEver:
+    def slot(self, wanted: int, count: int, read: object) -> int:
+        return sum(itertools.count()) + wanted
+
+
+@pytest.mark.parametrize("rule", [SwallowsAll, CountsForEver], ids=lambda rule: rule.__name__)
+def test_a_loop_that_nothing_stops_ends_with_its_process(rule: type) -> None:
+    """Neither steps nor an exception end it; the sentence names its line."""
+    line = r"The rule does not come to an end \(slot, line \d+\): small logs: case 1 of 12\."
+    with pytest.raises(RuleFailure, match=line):
+        judge_apart(CHALLENGES["index-lookup"], rule, attempt_s=5)
+
+
+def test_a_process_of_its_own_comes_to_the_same_score(tmp_path: Path) -> None:
+    challenge, said = CHALLENGES["move-little"], list[object]()
+    rule = rule_in(naive("move-little", tmp_path), challenge)
+    assert judge_apart(challenge, rule, say=said.append) == judge(challenge, rule)
+    assert [*map(str, said[:2])] == [
+        "first assignment: case 1 of 12",
+        "first assignment: case 2 of 12",
+    ]
+    with pytest.raises(RuleFailure, match="CannotBeMade cannot be made"):
+        judge_apart(CHALLENGES["truncate"], CannotBeMade)
 
 
 # -- the command -----------------------------------------------------------------------------

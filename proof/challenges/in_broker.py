@@ -1,0 +1,57 @@
+"""A learner's rules in a real broker: `broker --rule high-watermark=my_rule.py`.
+
+    Cluster(rules={"high-watermark": Mine}) ──> --rule NAME=FILE of each broker ──> RealRules
+
+The rule is called through a guard, as in the simulator. If it fails by itself, the broker says so
+in the last line of its log, and ends as if it were killed: a cluster tells that line
+(`Cluster.deaths`), and chaos finds it.
+"""
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import NoReturn
+
+from engine.broker.rules import KAFKAS, Rules
+from proof.challenges.guard import RuleFailure, RuleGuard
+from proof.challenges.source import rule_in
+from proof.challenges.storm_trial import StormTrial
+from proof.challenges.table import CHALLENGES
+
+FAILED = "the rule "  # a broker's last line begins so if its rule has failed
+END_STATUS = 1  # of the process
+
+
+class EndingGuard(RuleGuard):
+    """Ends the process, and says why."""
+
+    def __init__(self, name: str, rule: object) -> None:
+        super().__init__(rule)
+        self._name = name
+
+    def _fail(self, text: str) -> NoReturn:
+        print(f"{FAILED}{self._name} has failed: {text}.", flush=True)
+        os._exit(END_STATUS)
+
+
+def real_rules(files: Mapping[str, Path]) -> Rules:
+    """Kafka's rules, but for those of these challenges. RuleFailure if that is not possible."""
+    rules = KAFKAS
+    for name, file in files.items():
+        if name not in CHALLENGES:
+            raise RuleFailure(f"There is no rule {name}, only {', '.join(real_names())}.")
+        trial = CHALLENGES[name].trial
+        if not isinstance(trial, StormTrial):
+            raise RuleFailure(f"The rule {name} is not one of a broker, only of one part of it.")
+        guard = EndingGuard(name, rule_in(file, CHALLENGES[name])())
+        put = trial.put(guard)._asdict()
+        changed = {part: it for part, it in put.items() if it is not getattr(KAFKAS, part)}
+        if taken := [part for part in changed if getattr(rules, part) is not getattr(KAFKAS, part)]:
+            raise RuleFailure(f"The rule {name} changes the {taken[0]}, as another one does.")
+        rules = rules._replace(**changed)
+    return rules
+
+
+def real_names() -> list[str]:
+    """The challenges whose rule a real broker can have."""
+    return [name for name, it in CHALLENGES.items() if isinstance(it.trial, StormTrial)]

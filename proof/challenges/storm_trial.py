@@ -1,0 +1,96 @@
+"""A rule in every broker of a simulated cluster, under storms of faults.
+
+    calm ──> slow network ──> crashes ──> everything      which kinds of faults a storm has
+
+A rule is judged by the promises that hold for any cluster (proof.storms.invariants): the learner's
+code is put into every broker, and everything else is the engine's. A storm in which a promise is
+broken can be stepped through (Trace).
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from itertools import islice
+
+from engine.broker.rules import Rules
+from proof.challenges.guard import RuleFailure, RuleGuard, RunOver
+from proof.challenges.trial import SHRINK_FROM, SHRINK_MOST, SHRINK_SEEDS, Failure, made
+from proof.storms.defects import Defect
+from proof.storms.invariants import Violation
+from proof.storms.storm import KINDS
+from proof.storms.trace import Recipe, Trace
+
+SECONDS = 15.0  # of a storm
+CALM = "calm"
+STAGES: Mapping[str, Sequence[str]] = {  # the kinds of faults
+    CALM: (),
+    "slow network": ("slow", "scatter", "lose"),
+    "crashes": ("kill", "power", "pause", "stop", "expire"),
+    "everything": KINDS,
+}
+
+
+class StormTrial:
+    noun, unit = "storm", "fault"
+
+    def __init__(
+        self,
+        put: Callable[[RuleGuard], Rules],  # a rule into a broker
+        *,
+        in_transactions: bool = False,
+        with_groups: bool = False,
+        known: Sequence[int] = (),  # storms that break what is nearly right: they come first
+        small: Sequence[int] = (),  # of few faults, which break a rule: a failure is shrunk to them
+    ) -> None:
+        self.put = put
+        self.in_transactions, self._with_groups = in_transactions, with_groups
+        self._known, self._small = known, small
+
+    @property
+    def stages(self) -> Sequence[str]:
+        return [*STAGES]
+
+    def seeds(self, stage: str, first: int, count: int) -> list[int]:
+        known = self._known if stage != CALM else ()
+        return [*known, *(self._seed(number) for number in range(first, first + count))][:count]
+
+    def smaller(self, most: int) -> Iterable[tuple[int, int]]:
+        sizes = range(1, most + 1)
+        yield from ((size, seed) for size in sizes for seed in self._small)
+        seeds = range(SHRINK_FROM, SHRINK_FROM + SHRINK_SEEDS)
+        others = ((size, self._seed(number)) for size in sizes for number in seeds)
+        yield from islice(others, SHRINK_MOST)
+
+    def _seed(self, number: int) -> int:
+        """Only every third seed has a group of consumers."""
+        return 3 * number + 1 if self._with_groups else number
+
+    def attempt(self, rule: type, stage: str, seed: int, most: int | None = None) -> Failure | None:
+        guard = made(rule)
+        run = self._recipe(guard, stage, seed, most).run()
+        text = ""
+        try:
+            run.go()
+        except Violation as violation:
+            text = violation.text
+        except RunOver:
+            pass
+        except Exception as error:  # a broker's, about something that the rule has returned
+            guard.failure = RuleFailure(f"A broker fails on it: {type(error).__name__}: {error}.")
+        if guard.failure is not None:
+            for node in run.world.nodes.values():
+                if node.is_up:
+                    node.kill()  # its unfinished tasks are nobody's concern
+            return Failure(str(guard.failure), run.storm.faults, by_itself=True)
+        return Failure(text, run.storm.faults) if text else None
+
+    def trace(self, rule: type, stage: str, seed: int, most: int | None) -> Trace:
+        """A storm that breaks a promise, to be stepped through."""
+        return Trace(self._recipe(made(rule), stage, seed, most))
+
+    def _recipe(self, guard: RuleGuard, stage: str, seed: int, most: int | None) -> Recipe:
+        return Recipe(
+            seed=seed,
+            seconds=SECONDS,
+            planted=Defect(self.put(guard), in_transactions=self.in_transactions),
+            kinds=tuple(STAGES[stage]),
+            most=most,
+        )

@@ -1,0 +1,107 @@
+"""The oracle and a challenge in JupyterLab: played by keyboard alone, light and dark."""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.conftest import SCREENSHOTS
+from tests.browser.jupyter import darken
+from tests.browser.lesson import Lesson
+
+pytestmark = pytest.mark.timeout(400)
+JUDGED = 200_000  # ms in which a rule is surely judged
+TABS = 40  # to get from a button to the next one that is wanted
+NAIVE = """class Mine:
+    def stays(self, offset, latest, is_tombstone, is_old):
+        return offset == latest
+
+
+chapter.run(Mine)"""
+RIGHT = """class Mine:
+    def stays(self, offset, latest, is_tombstone, is_old):
+        return latest <= offset and not (is_tombstone and is_old)
+
+
+chapter.run(Mine)"""
+
+
+def tab_to(page: Page, wanted: Locator) -> None:
+    """By Tab alone, until it has the focus."""
+    for _ in range(TABS):
+        if wanted.evaluate("it => it === document.activeElement"):
+            return
+        page.keyboard.press("Tab")
+    pytest.fail(f"{wanted} is not reached by {TABS} tabs")
+
+
+def arrow_to_answer(page: Page) -> None:
+    """Tab to the picture, and by its arrows to an answer: the dots of the questions come first."""
+    for key in ["Tab"] * TABS + ["ArrowDown"] * TABS:
+        label = page.evaluate("document.activeElement.getAttribute('aria-label') || ''")
+        inside = page.evaluate("!!document.activeElement.closest('svg.lab-scene g[role=button]')")
+        if inside and not label.startswith("question "):
+            return
+        page.keyboard.press("ArrowDown" if inside else key)
+    pytest.fail("no answer is reached by keys")
+
+
+def photograph(page: Page, what: Locator, name: str) -> None:
+    what.scroll_into_view_if_needed()
+    what.screenshot(path=SCREENSHOTS / f"{name}_light.png")
+    darken(page)
+    what.screenshot(path=SCREENSHOTS / f"{name}_dark.png")
+    page.emulate_media(color_scheme="light")
+
+
+def test_an_exam_is_taken_by_keyboard(page: Page) -> None:
+    """Answer, look at the run step by step, go on; the dots keep the score."""
+    lesson = Lesson(page, "oracle")
+    output = lesson.run("Oracle(seed=7")
+    stage = output.locator(".lab-stage")
+    expect(stage.locator("svg.lab-scene")).to_be_visible()
+    next_one = stage.get_by_role("button", name="next question")
+    next_one.focus()
+    for _ in range(6):  # the seventh has a run
+        page.keyboard.press("Enter")
+        tab_to(page, next_one)
+    expect(stage).to_contain_text("7 of 20")
+    arrow_to_answer(page)
+    page.keyboard.press("Enter")
+    expect(stage).to_contain_text("so it was")
+    run = stage.get_by_role("button", name="step through the run")
+    run.focus()
+    page.keyboard.press("Enter")
+    expect(stage).to_contain_text("ZooKeeper")
+    forward = stage.get_by_role("button", name="a step forward")
+    tab_to(page, forward)
+    page.keyboard.press("Enter")
+    expect(stage).to_contain_text("What happened")
+    photograph(page, stage, "oracle")
+
+
+def test_a_rule_breaks_and_then_holds(page: Page) -> None:
+    """The naive rule is told in a sentence; the right one holds, and the board knows it."""
+    lesson = Lesson(page, "challenges")
+    board = lesson.run("ChallengeBoard()").locator(".lab-stage")
+    expect(board).to_contain_text("0 of 15 hold")
+    lesson.run('Chapter("compact")')
+    cell = lesson.go_to("is_tombstone, is_old")
+    for code, told in ((NAIVE, "Broken: "), (RIGHT, "It holds.")):
+        cell.locator(".cm-content").fill(code)
+        page.keyboard.press("Control+Enter")
+        stage = cell.locator(".jp-OutputArea .lab-stage")
+        expect(stage).to_contain_text(told, timeout=JUDGED)
+        photograph(page, stage, f"challenge_{told[:2].strip()}")
+    lesson.go_to("ChallengeBoard()")
+    expect(board).to_contain_text("1 of 15 hold", timeout=JUDGED)
+    photograph(page, board, "challenge_board")
+
+
+def test_a_storm_opens_where_a_promise_broke(page: Page) -> None:
+    lesson = Lesson(page, "challenges")
+    lesson.run('Chapter("truncate")')
+    stage = lesson.run("def cut(self", JUDGED).locator(".lab-stage")
+    expect(stage).to_contain_text("Broken: ", timeout=JUDGED)
+    expect(stage).to_contain_text("Messages under way")
+    stage.get_by_role("button", name="a step back").focus()
+    page.keyboard.press("Enter")
+    photograph(page, stage, "challenge_storm")

@@ -1,0 +1,53 @@
+"""A learner's rules in a real broker: which can be put there, and which are told to be wrong."""
+
+from pathlib import Path
+
+import pytest
+
+from engine.broker.rules import KAFKAS
+from proof.challenges.guard import RuleFailure
+from proof.challenges.in_broker import real_names, real_rules
+from proof.challenges.table import CHALLENGES
+
+
+def naive(name: str, folder: Path) -> Path:
+    file = folder / f"{name}.py"
+    file.write_text(CHALLENGES[name].naive)
+    return file
+
+
+def test_without_a_learners_rule_they_are_kafkas() -> None:
+    assert real_rules({}) == KAFKAS
+
+
+@pytest.mark.parametrize("name", real_names())
+def test_each_rule_of_a_broker_takes_one_place(name: str, tmp_path: Path) -> None:
+    rules = real_rules({name: naive(name, tmp_path)})
+    differs = [part for part, it in rules._asdict().items() if it is not getattr(KAFKAS, part)]
+    assert len(differs) == 1
+
+
+def test_rules_of_different_parts_go_together(tmp_path: Path) -> None:
+    files = {name: naive(name, tmp_path) for name in ("elect-a-leader", "truncate", "two-phases")}
+    rules = real_rules(files)
+    assert rules.elect is not KAFKAS.elect
+    assert rules.replicas is not KAFKAS.replicas
+    assert rules.transactions is not KAFKAS.transactions
+    assert rules.groups is KAFKAS.groups
+
+
+@pytest.mark.parametrize(
+    ("names", "told"),
+    [
+        (["compact"], "The rule compact is not one of a broker"),
+        (["truncate", "join-the-isr"], "The rule join-the-isr changes the replicas, as another"),
+    ],
+)
+def test_what_does_not_go_is_told(names: list[str], told: str, tmp_path: Path) -> None:
+    with pytest.raises(RuleFailure, match=told):
+        real_rules({name: naive(name, tmp_path) for name in names})
+
+
+def test_an_unknown_rule_is_told() -> None:
+    with pytest.raises(RuleFailure, match="There is no rule quorum, only high-watermark"):
+        real_rules({"quorum": Path("mine.py")})

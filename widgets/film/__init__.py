@@ -1,0 +1,1 @@
+"""A run below another picture, in one widget: see film_stage.py."""
