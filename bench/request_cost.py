@@ -64,7 +64,7 @@ def commit_request() -> Body:
     )
     return Body(
         group_id=GROUP,
-        generation_id_or_member_epoch=-1,
+        generation_id=-1,
         member_id="",
         group_instance_id=None,
         topics=(Body(name=TOPIC, partitions=(row,)),),
