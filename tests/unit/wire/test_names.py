@@ -83,7 +83,8 @@ def test_a_response_has_the_bytes_that_kio_writes() -> None:
     entity_writer(type(ADDED))(kios, ADDED)
     header = RequestHeader(Api.ADD_PARTITIONS_TO_TXN, 3, 1, "me")
     (frame,) = codec.encode_response(header, renamed(ADDED))
-    assert isinstance(frame, bytes) and frame.endswith(kios.getvalue())
+    assert isinstance(frame, bytearray)
+    assert frame.endswith(kios.getvalue())
     assert codec.decode_response(header, frame[4:]) == renamed(ADDED)
 
 
