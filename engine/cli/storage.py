@@ -21,6 +21,7 @@ from engine.config.properties import parse_properties
 from engine.errors import ApiException
 from engine.metadata.meta_properties import (
     MetaProperties,
+    claim,
     read_meta_properties,
     write_meta_properties,
 )
@@ -28,7 +29,7 @@ from engine.metadata.records.brokers import FeatureLevelRecord
 from engine.metadata.records.framing import encode_record
 from engine.model import id_text, parse_id
 from engine.raft.snapshot_records import encode_snapshot
-from engine.storage import checkpoints, files
+from engine.storage import files
 
 BOOTSTRAP = "bootstrap.checkpoint"
 METADATA_VERSION, LEVEL, LEVEL_NAME = "metadata.version", 7, "3.3-IV3"
@@ -92,19 +93,14 @@ def _format(options: Namespace, values: dict[str, str], directories: list[Path])
     node_id, cluster_id = _node_id(values), _cluster_id(options.cluster_id)
     unformatted = []
     for directory in directories:
-        known = read_meta_properties(directory)
-        if known is None:
+        if read_meta_properties(directory) is None:
             unformatted.append(directory)
-        elif not options.ignore_formatted:
+        elif options.ignore_formatted:
+            claim(directory, node_id, cluster_id)
+        else:
             raise UsageError(
                 f"Log directory {directory} is already formatted. Use --ignore-formatted to "
                 "ignore this directory and format the others."
-            )
-        elif (known.cluster_id, known.node_id) != (cluster_id, node_id):
-            raise checkpoints.malformed(
-                directory / checkpoints.META,
-                f"it is of node {known.node_id} of cluster {known.cluster_id}, and not of node "
-                f"{node_id} of cluster {cluster_id}",
             )
     if not unformatted:
         print("All of the log directories are already formatted.")

@@ -9,12 +9,14 @@ defects exist only here: a node is made of these classes instead of the engine's
 from collections.abc import Mapping
 from typing import NamedTuple
 
+from engine.raft.candidate import VoteCount
 from engine.raft.follower import RaftFollower
 from engine.raft.leader import RaftLeader
 from engine.raft.messages import FetchSnapshotResponse, RaftFetchRequest, VoteRequest
 from engine.raft.metadata_log import MetadataLog
 from engine.raft.model import ElectionState, OffsetAndEpoch
 from engine.raft.quorum_state import QuorumState
+from engine.raft.role import RaftRole
 from engine.raft.rules import KAFKAS_RAFT, RaftRules
 from engine.raft.states import RaftEvent, RaftState
 
@@ -29,6 +31,31 @@ class QuorumDefect(NamedTuple):
 class VoteNotDurable(QuorumState):
     def _remember(self, election: ElectionState) -> None:
         super()._remember(election._replace(voted=None))
+
+
+class EpochNotDurable(QuorumState):
+    def _remember(self, election: ElectionState) -> None:
+        """A restart begins with the epoch of the log."""
+
+
+class WonByAny(VoteCount):
+    @property
+    def is_won(self) -> bool:
+        return len(self.granted) + len(self.rejected) > 1
+
+
+class ElectedByOne(QuorumState):
+    def _votes(self, epoch: int, *, pre_vote: bool) -> VoteCount:
+        return WonByAny(self.identity, self._requests, epoch, self._log.end, pre_vote=pre_vote)
+
+
+class LeadsAgain(QuorumState):
+    def _first_role(self, now: int) -> RaftRole:
+        epoch, leader, _ = self.election
+        if leader != self.identity.node_id:
+            return super()._first_role(now)
+        shared = self.identity, self._config, self._log, self._requests
+        return self._leader(*shared, epoch, now)
 
 
 class VotesTwice(QuorumState):
@@ -51,6 +78,13 @@ class CommitsOlderEpochs(RaftLeader):
 class CommitsAlone(RaftLeader):
     def _advance(self) -> None:
         self._commit(self._log.end.offset)
+
+
+class AppendsUnflushed(RaftLeader):
+    def append(self, batch: bytes, now: int) -> int:
+        offset = self._log.append(batch, self._epoch, now)
+        self._stored(self._identity.node_id, self._log.end.offset)
+        return offset
 
 
 class NeverResigns(RaftLeader):
@@ -90,6 +124,12 @@ QUORUM_DEFECTS: Mapping[str, QuorumDefect] = {
     "vote-not-durable": QuorumDefect(RaftRules(quorum=VoteNotDurable)),
     # A voter votes for every candidate that asks.
     "votes-twice": QuorumDefect(RaftRules(quorum=VotesTwice)),
+    # The quorum state is never written: after a restart a node is in an epoch of long ago.
+    "epoch-not-durable": QuorumDefect(RaftRules(quorum=EpochNotDurable)),
+    # The first answer makes a candidate the leader, whatever it is.
+    "elected-by-one": QuorumDefect(RaftRules(quorum=ElectedByOne)),
+    # A leader that starts again leads on, and has lost what it had not flushed.
+    "leads-again": QuorumDefect(RaftRules(quorum=LeadsAgain, leader=AppendsUnflushed)),
     # A voter votes for a candidate whose log is behind its own.
     "log-unchecked": QuorumDefect(RaftRules(quorum=ElectsAnyLog)),
     # A leader commits records of older epochs before one of its own is on a majority.

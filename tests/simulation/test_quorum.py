@@ -9,6 +9,7 @@ from typing import NamedTuple
 
 import pytest
 
+from engine.cli.main import FAILED, USAGE, main
 from proof.quorum.defects import QUORUM_DEFECTS
 from proof.quorum.run import QuorumRun
 from proof.quorum.storm import QUORUM_FAULTS
@@ -53,6 +54,9 @@ class Expected(NamedTuple):
 
 FOUND = {
     "vote-not-durable": Expected(60, "a_voter_votes_once", 26),
+    "epoch-not-durable": Expected(20, "epochs_only_grow", 5),
+    "elected-by-one": Expected(60, "one_leader_an_epoch", 37),
+    "leads-again": Expected(60, "logs_agree_where_epochs_agree", 44),
     "votes-twice": Expected(10, "a_voter_votes_once", 2),
     "log-unchecked": Expected(5, "a_new_leader_has_what_is_committed"),
     "older-epoch-committed": Expected(2, "the_mark_lies_in_the_leaders_epoch"),
@@ -80,6 +84,40 @@ def test_a_defect_of_the_quorum_is_found(name):
             if violation.invariant == expected.invariant:
                 return
     pytest.fail(f"{expected.invariant} held for {expected.within} seeds; broken: {broken}")
+
+
+def simulate(*words):
+    return main(["simulate", "--quorum", *map(str, words)])
+
+
+def test_a_run_is_told(capsys):
+    assert simulate("--seed", 7, "--seconds", 1, "--rows", 5) == 0
+    *rows, verdict = capsys.readouterr().out.splitlines()
+    assert len(rows) == 5
+    assert verdict.startswith("all is well, after ")
+
+
+def test_a_run_that_fails_is_told_with_the_command_that_replays_it(capsys):
+    words = "--defect", "snapshot-with-hole"
+    assert simulate("--first", 9, "--seeds", 1, *words) == FAILED
+    out = capsys.readouterr().out
+    assert "seed 9: snapshots_have_all_that_is_committed does not hold" in out
+    command = "simulate --quorum --seed 9 --seconds 5 --defect snapshot-with-hole"
+    assert f"  python -m engine {command}\n" in out
+    assert main(command.split()) == FAILED
+    assert "FetchSnapshotResponse epoch 1, leader 1, snapshot 29-1" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (("--seed", 1, "--defect", "unfenced"), "there is no defect unfenced; there are "),
+        (("--seed", 1, "--fork", "2:9"), "--fork, --routine and --save are for brokers"),
+    ],
+)
+def test_what_only_brokers_have_is_refused(words, why, capsys):
+    assert simulate(*words) == USAGE
+    assert why in capsys.readouterr().err
 
 
 def test_the_same_seed_makes_the_same_run():

@@ -53,7 +53,7 @@ def test_a_formatted_directory_is_left_alone(config, tmp_path, capsys):
     assert storage("format", "-t", ID, "-c", config, "-g") == 0
     assert capsys.readouterr().out == "All of the log directories are already formatted.\n"
     assert storage("format", "-t", ID.lower()[:21] + "g", "-c", config, "-g") == FAILED
-    assert "and not of node 101 of cluster" in capsys.readouterr().err
+    assert f"cluster.id is {ID}, and this node is of cluster" in capsys.readouterr().err
     assert read_meta_properties(tmp_path / "data") == before
 
 

@@ -13,7 +13,7 @@ from engine.raft.messages import (
     VoteResponse,
 )
 from engine.raft.model import ElectionState, OffsetAndEpoch
-from tests.unit.raft.nodes import CLUSTER, OneNode
+from tests.unit.raft.nodes import CLUSTER, CONFIG, OneNode
 from tests.unit.raft.test_elections import leading
 from tests.unit.raft.test_replication import with_snapshot
 
@@ -110,3 +110,15 @@ def test_a_response_that_comes_twice_or_late_is_ignored():
     sent = len(node.sent)
     node.receive(peer, RaftFetchResponse(ErrorCode.none, 3, 2, 0), id)
     assert (sent, len(node.sent)) == (1, 0)
+
+
+def test_a_connection_that_breaks_is_no_response():
+    """The follower asks another voter who leads now; after the backoff, the leader again."""
+    node = OneNode(election=ElectionState(3, leader=2))
+    ((_, id, _),) = node.sent
+    node.effects = node.client.request_failed(2, id, node.now)
+    ((peer, id, _),) = node.sent
+    assert peer == 3
+    node.wait(CONFIG.retry_backoff_ms)
+    node.effects = node.client.request_failed(3, id, node.now)
+    assert [it.peer for it in node.sent] == [2]
