@@ -27,7 +27,7 @@ class RaftEvent(Enum):
     """Why a node changes its state."""
 
     TIMEOUT = "timeout"  # of the election, of Fetch, or of the backoff after an election
-    PRE_VOTE = "timeout, with pre-vote"
+    PRE_VOTE = "timeout with pre-vote"
     MAJORITY = "majority"  # has granted its vote
     REFUSED = "refused"  # the pre-vote, by so many that no majority is left; or no answer
     VOTE = "vote granted"  # to another node
