@@ -21,6 +21,7 @@ from engine.table import Table
 
 TIMINGS = (0, 1, 2)  # of the same order of events; see cluster_situation
 DRAWS = 50  # until a situation does not depend on luck
+FEWEST = 3  # answers that differ
 
 
 class Answer(NamedTuple):
@@ -99,7 +100,8 @@ def ask(kind: Callable[[Random], Situation], name: str, seed: int) -> OracleQues
             continue
         outcome = outcomes.pop()
         right = [answer for answer in answers if answer.outcome == outcome]
-        if len(right) != 1 or len({answer.outcome for answer in answers}) != len(answers):
+        outcomes = {answer.outcome for answer in answers}
+        if len(right) != 1 or len(outcomes) != len(answers) or len(answers) < FEWEST:
             continue
         chance.shuffle(answers)
         return OracleQuestion(

@@ -6,7 +6,7 @@ from random import Random
 from engine import assignors
 from engine.assignors.member import Counts, Shares, Subscriber
 from engine.model import TopicPartition
-from oracle.situation import Answer, Situation, numbers
+from oracle.situation import Answer, Situation, around
 
 MEMBERS = ("ann", "bob", "cid", "dan")
 STRATEGIES = ("range", "roundrobin", "sticky")
@@ -137,7 +137,7 @@ class Moved(Situation):
         few = total // (size + 1) if self.joins else -(-total // size)
         right = self.outcome(0)
         assert isinstance(right, int)
-        chosen = numbers(right, few, total, total - few, few + 1)
+        chosen = around(self.chance, right, few, total, total - few, few + 1)
         beliefs = {
             total: "Who stays does not lose everything.",
             few: "This strategy does not remember who had what, and deals anew.",
