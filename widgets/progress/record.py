@@ -82,6 +82,15 @@ class ProgressFile:
         facts = {"asked": asked, "predicted": predicted, "happened": happened, "on": _today()}
         self._change(lambda kept: _tasks(kept, place.lab).update({place.cell: facts}))
 
+    def estimated(
+        self, place: TaskPlace, asked: str, predicted: str, happened: str, off: str, *, right: bool
+    ) -> None:
+        """A number; `off`: by how much it was wrong, in words, though it may have been near enough
+        to be right."""
+        facts = {"asked": asked, "predicted": predicted, "happened": happened}
+        near = {"off": off, "right": right, "on": _today()}
+        self._change(lambda kept: _tasks(kept, place.lab).update({place.cell: {**facts, **near}}))
+
     def solved(self, place: TaskPlace, task: str) -> None:
         facts = {"task": task, "solved": _today()}
         self._change(lambda kept: _tasks(kept, place.lab).setdefault(place.cell, facts))

@@ -18,7 +18,7 @@ from widgets.progress.view import Progress
 from widgets.saved import with_outputs
 from widgets.scene import SceneShape
 
-KINDS = ("Predict", "Check", "Trial")
+KINDS = ("Predict", "Estimate", "Check", "Trial")
 PLACE = TaskPlace("01_storage", "topics-predict")
 ANSWERS = {"One": "There are three partitions.", "Three": "A partition is a folder."}
 
