@@ -43,8 +43,7 @@ def without_leader() -> Estimate:
         holds=(3, 9),
         less="A connection that breaks is no proof of a death: nobody is elected before ZooKeeper "
         "has ended the session.",
-        more="Nobody has to notice, and nothing is copied: the controller is told as soon as the "
-        "session is over.",
+        more="The controller is told as soon as the session is over, and nothing is copied.",
         hint="After how many seconds does ZooKeeper take a broker for dead?",
     )
 

@@ -35,8 +35,7 @@ def storm() -> Estimate:
         "With acks=0 nobody answers, so the producer goes on sending to the dead leader, and sends "
         "nothing again.",
         holds=(40, 60),
-        less="Those that were on their way to the followers are few. But nothing tells the "
-        "producer to stop.",
+        less="Few were on their way to the followers. But nothing tells the producer to stop.",
         more="What was sent before the death was copied: the followers are 20 ms away.",
         hint="When does the producer learn that the leader is dead?",
     )

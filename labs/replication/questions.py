@@ -104,8 +104,7 @@ def how_long() -> Estimate:
         "250 ms for the record, and 250 ms for the Fetch that asks for what comes next.",
         holds=(450, 600),
         less="After 250 ms the followers have it. But the leader does not know that yet.",
-        more="So it is when a follower's Fetch is on its way just then, or when a follower stands "
-        "still. Here both were waiting at the leader.",
+        more="So it is when a follower's Fetch is on its way just then. Here both were waiting.",
         hint="There are only Fetch requests and their answers. Which one says “I have it”?",
     )
 
@@ -118,7 +117,7 @@ def leaving() -> Estimate:
         "The leader looks twice per limit, and removes a replica that has been behind for longer "
         "than the limit.",
         holds=(0.95, 1.6),
-        less="A pause of a second would then cost a replica: it may be behind for one whole limit.",
+        less="A pause of a second would then cost a replica.",
         more="Somebody has to look, and the leader does so twice per limit.",
         hint="Does the leader have an alarm clock for each follower?",
     )

@@ -266,9 +266,9 @@ class EstimateCard:
         free = 0.0  # from where on there is room for words
         for number in self._line.ticks():
             x, words = self._x(number), said(number)
-            half = width_of(words, 11) / 2
-            y = self._y + THICK
+            y, half = self._y + THICK, width_of(words, 11) / 2
             yield line(f"tick {words}", x, y + 2, x, y + 6, look="tick")
+            x = min(max(x, MARGIN + half), self._width - MARGIN - half)
             if x - half >= free:
                 yield text(f"at {words}", x, y + 19, words, ABOUT, look="tiny")
                 free = x + half + 8
