@@ -9,7 +9,8 @@ from engine import Cluster
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState
 from engine.model import TopicPartition
-from widgets import Check, Predict
+from widgets import Check, Estimate, Predict
+from widgets.estimate.number_line import NumberLine
 from widgets.story import Outage, Story
 
 ORDERS = TopicPartition("orders", 0)
@@ -30,6 +31,20 @@ def question() -> Predict:
             SURVIVES: "A follower in sync has every acknowledged record, and it leads now.",
         },
         hint="Who had the record when the producer got its answer?",
+    )
+
+
+def without_leader() -> Estimate:
+    return Estimate(
+        "For how many seconds will orders have no leader?",
+        NumberLine(0.1, 100, "s", within=1.3),
+        "Nearly all of it is the session of the dead broker, four seconds. The election takes "
+        "milliseconds.",
+        holds=(3, 9),
+        less="A connection that breaks is no proof of a death: nobody is elected before ZooKeeper "
+        "has ended the session.",
+        more="The controller is told as soon as the session is over, and nothing is copied.",
+        hint="After how many seconds does ZooKeeper take a broker for dead?",
     )
 
 

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from widgets.board.view import OperatorBoard
     from widgets.cluster_view import ClusterView
     from widgets.crash_dial import CrashDial
+    from widgets.estimate.view import Estimate
     from widgets.exercise import Check, Trial
     from widgets.group.ack_lanes import AckLanes, AckRun
     from widgets.group.chart import compare
@@ -47,6 +48,7 @@ __all__ = [
     "Check",
     "ClusterView",
     "CrashDial",
+    "Estimate",
     "GroupView",
     "HexView",
     "IdeaMap",
@@ -78,6 +80,7 @@ _HOME = {
     "Check": "widgets.exercise",
     "ClusterView": "widgets.cluster_view",
     "CrashDial": "widgets.crash_dial",
+    "Estimate": "widgets.estimate.view",
     "GroupView": "widgets.group.view",
     "HexView": "widgets.log.hex_view",
     "IdeaMap": "widgets.ideas.view",

@@ -5,7 +5,7 @@ the new value, or for a button its `on` (None: the act takes no argument).
 """
 
 from collections.abc import Sequence
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 Control: TypeAlias = dict[str, Any]
 
@@ -41,7 +41,7 @@ def number(
     *,
     least: float | None = None,
     most: float | None = None,
-    step: float = 1,
+    step: float | Literal["any"] = 1,
 ) -> Control:
     return _control("number", act, label, value=value, least=least, most=most, step=step)
 

@@ -1,40 +1,44 @@
 """The ledger and the questions of 07_promises. Read it after you have made your guesses.
 
-Each question has a function beside it that says, from what the run has found, which answer came
-true.
+A question with answers to choose from has a function beside it that says, from what the run has
+found, which of them came true.
 """
 
 from collections.abc import Collection, Mapping, Sequence
 
-from widgets import Ledger, Predict
+from widgets import Estimate, Ledger, Predict
+from widgets.estimate.number_line import NumberLine
 
 ledger = Ledger("07_promises")
 
-TWO, ALL_THREE, REFUSED = (
-    "When two replicas have it",
-    "When all three have it",
-    "Never: it is refused",
-)
 
-
-def how_many() -> Predict:
-    return Predict(
-        "Three replicas are in sync, one of them is slow. min.insync.replicas is 2. When does a "
-        "producer with acks=all hear that its record is stored?",
-        {
-            TWO: "min.insync.replicas does not say for how many the leader waits.",
-            ALL_THREE: "The leader waits for each member of the ISR, and all three are in it.",
-            REFUSED: "A record is refused if the ISR has fewer members than min.insync.replicas.",
-        },
+def how_many() -> Estimate:
+    return Estimate(
+        "Three replicas are in sync; a message to one of them takes 800 ms. min.insync.replicas is "
+        "2. After how many ms does a producer with acks=all hear that its record is stored?",
+        NumberLine(10, 10_000, "ms", within=1.25),
+        "The leader waits for each member of the ISR, and all three are in it: 800 ms for the "
+        "record, and 800 ms for the Fetch that comes after it.",
+        holds=(1500, 1900),
+        less="min.insync.replicas does not say for how many the leader waits; and after 800 ms it "
+        "does not know yet that the slow one has the record.",
+        more="The Fetch of the slow one waited at the leader, so the record's way is one message.",
         hint="A slow replica can be in sync. Which of them may become the next leader?",
     )
 
 
-def waited_for(answered: float | None, stored: Mapping[int, float]) -> str:
-    """`stored`: when each replica had the record."""
-    if answered is None:
-        return REFUSED
-    return ALL_THREE if answered >= max(stored.values()) else TWO
+def storm() -> Estimate:
+    return Estimate(
+        "With acks=0 a producer sends a record every 10 ms, a hundred in all. In the middle the "
+        "leader is killed. How many of the hundred does the next leader not have?",
+        NumberLine(0, 100, "records", within=10),
+        "With acks=0 nobody answers, so the producer goes on sending to the dead leader, and sends "
+        "nothing again.",
+        holds=(40, 60),
+        less="Few were on their way to the followers. But nothing tells the producer to stop.",
+        more="What was sent before the death was copied: the followers are 20 ms away.",
+        hint="When does the producer learn that the leader is dead?",
+    )
 
 
 NO_COPY, ONE_COPY, TWO_COPIES = "None", "One", "Two"

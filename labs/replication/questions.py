@@ -1,11 +1,13 @@
 """The questions of 02_replication. Read it after you have made your guesses.
 
-Beside each question is a function that says, from what a cell found, which answer came true.
+Beside each question with answers to choose from is a function that says, from what a cell found,
+which of them came true.
 """
 
 from collections.abc import Collection, Sequence
 
-from widgets import Predict
+from widgets import Estimate, Predict
+from widgets.estimate.number_line import NumberLine
 
 ALL_READ, SOME, NONE = "All of them", "About half", "None, until it is back"
 
@@ -95,53 +97,30 @@ def directed(asks: Collection[tuple[str, str, str]]) -> str:
     return FOLLOWER_ASKS if "a follower" in who else LEADER_ASKS
 
 
-QUARTER, HALF, LONGER = "After 250 ms", "After some 500 ms", "After 750 ms or more, or never"
-
-
-def how_long() -> Predict:
-    return Predict(
-        "A message to either follower takes 250 ms. After how long does the producer hear?",
-        {
-            QUARTER: "Then the followers have it. But the leader does not know that yet.",
-            HALF: "250 ms for the record, and 250 ms for the Fetch that asks for what comes next.",
-            LONGER: "So it is when a follower's Fetch is on its way just then, or when a follower "
-            "stands still. Here both were waiting at the leader.",
-        },
+def how_long() -> Estimate:
+    return Estimate(
+        "A message to either follower takes 250 ms. After how many ms does the producer hear?",
+        NumberLine(50, 5000, "ms", within=1.25),
+        "250 ms for the record, and 250 ms for the Fetch that asks for what comes next.",
+        holds=(450, 600),
+        less="After 250 ms the followers have it. But the leader does not know that yet.",
+        more="So it is when a follower's Fetch is on its way just then. Here both were waiting.",
         hint="There are only Fetch requests and their answers. Which one says “I have it”?",
     )
 
 
-def heard(milliseconds: int | None) -> str:
-    if milliseconds is None:  # the producer still waits
-        return LONGER
-    return QUARTER if milliseconds < 450 else HALF if milliseconds < 700 else LONGER
-
-
-AT_LIMIT, UP_TO_HALF_MORE, AT_ONCE = (
-    "After exactly one limit",
-    "After one to one and a half",
-    "At once, when it stops answering",
-)
-
-
-def leaving() -> Predict:
-    return Predict(
+def leaving() -> Estimate:
+    return Estimate(
         "A follower stops answering while records arrive. After how many lag limits does it leave "
         "the ISR?",
-        {
-            AT_LIMIT: "It lags too much from then on, but somebody has to look.",
-            UP_TO_HALF_MORE: "The leader looks twice per limit, and removes a replica that has "
-            "been behind for longer than the limit.",
-            AT_ONCE: "A pause of a second would then cost a replica.",
-        },
+        NumberLine(0.1, 10, "limits", within=1.1),
+        "The leader looks twice per limit, and removes a replica that has been behind for longer "
+        "than the limit.",
+        holds=(0.95, 1.6),
+        less="A pause of a second would then cost a replica.",
+        more="Somebody has to look, and the leader does so twice per limit.",
         hint="Does the leader have an alarm clock for each follower?",
     )
-
-
-def left(limits: Sequence[float]) -> str:
-    if min(limits) < 0.5:
-        return AT_ONCE
-    return AT_LIMIT if max(limits) < 1.05 else UP_TO_HALF_MORE
 
 
 BREAKS, GOES_ON = "The producer is told of an error", "It waits for some seconds, then it is stored"

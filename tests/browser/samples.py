@@ -14,6 +14,7 @@ from typing import Any
 from engine.cluster.recording import Recording
 from engine.storage.batch import Codec
 from engine.storage.log import Log
+from labs.delivery import promises
 from labs.storage import questions
 from tests.browser.jupyter import ROOT
 from tests.unit.storage.disk import NOW, batch, temporary_disk
@@ -31,6 +32,7 @@ from widgets import (
     AccumulatorView,
     Check,
     CrashDial,
+    Estimate,
     GroupView,
     HexView,
     LatencyView,
@@ -226,6 +228,19 @@ def asked() -> Predict:
     )
 
 
+def number_asked() -> Estimate:
+    return promises.how_many()
+
+
+def number_answered(view: Estimate) -> None:
+    view.do("hint")
+    view.do("answer", 4000)
+
+
+def number_known(view: Estimate) -> None:
+    view.outcome(1020, 1604)
+
+
 def check() -> Check:
     return Check(
         "Somebody else than broker 1 leads orders, and all three replicas are in sync",
@@ -367,6 +382,7 @@ SAMPLES: dict[str, Sample] = {
     "PageMap": (PagesOfFile(), [do(("look",))]),
     "PathOfAByte": (copies, [do()]),
     "RatioBars": (ratios, [do()]),
+    "Estimate": (number_asked, [do(), number_answered, number_known]),
     "Predict": (asked, [do(), answered]),
     "Trial": (trial, [do(), do(("hint",))]),
     "Check": (check, [do(), do(("hint",))]),

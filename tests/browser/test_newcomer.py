@@ -75,6 +75,16 @@ class Newcomer:
         answer.click()
         expect(answer).to_contain_text("● your prediction")
 
+    def estimates(self, name: str, number: str) -> None:
+        """Run the cell of a question, type a number, and go back to the cells."""
+        self.run_until(name)
+        card = self.run().locator(".lab-stage")
+        card.get_by_role("spinbutton", name="your answer").click()
+        self.page.keyboard.type(number)
+        self.page.keyboard.press("Enter")
+        expect(card).to_contain_text(f"● {number}")
+        self.page.keyboard.press("Escape")
+
     def broker(self, word: str) -> Locator:
         """The card of the broker of which the docked picture says so."""
         return self.dock.locator(f'[data-key^="broker "][aria-label*="{word}"]')
@@ -98,6 +108,7 @@ def test_a_newcomer_does_what_the_page_says(newcomer: Newcomer) -> None:
     newcomer.page.keyboard.type("0")
     newcomer.page.keyboard.press("Enter")
     newcomer.answers("predict", "It survives")
+    newcomer.estimates("seconds-predict", "4.5")
     newcomer.run_until("kill")
     newcomer.run()
     expect(newcomer.broker("killed")).to_have_count(1)
@@ -136,8 +147,9 @@ def sees_what_the_text_says(newcomer: Newcomer) -> None:
 def is_written_down(progress: Path) -> None:
     kept = json.loads(progress.read_text(encoding="utf-8"))
     tasks = kept["labs"]["00_start"]
-    assert list(tasks) == ["predict", "careless-predict", "exercise"]
+    assert list(tasks) == ["predict", "seconds-predict", "careless-predict", "exercise"]
     assert tasks["predict"]["predicted"] == tasks["predict"]["happened"] == "It survives"
+    assert tasks["seconds-predict"]["predicted"] == "4.5 s"
     assert kept["broken"]["kill"] >= 1
 
 

@@ -22,6 +22,7 @@ from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 from tests.browser.conftest import BROWSERS, FLAGS
 from tests.labs.reader import Reader
 from tests.labs.split import explain_terms, name_situations, write
+from widgets.estimate.view import Estimate
 from widgets.quiz import Quiz
 from widgets.scene import Scene
 from widgets.stage import SceneWidget
@@ -54,7 +55,7 @@ def output(kind: str, data: dict[str, Any] | None = None, **more: Any) -> Any:
 
 def shown(value: Any, browser: Browser) -> dict[str, Any]:
     """What a cell that ends in this value leaves behind, by kind."""
-    if isinstance(value, Quiz):
+    if isinstance(value, Quiz | Estimate):
         return value.words()
     if isinstance(value, SceneWidget):
         value._repr_mimebundle_()  # as in a notebook: from now on a live view records

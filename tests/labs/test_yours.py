@@ -149,7 +149,7 @@ def test_a_lab_says_below_its_title_what_is_done_and_what_comes_next(
     answer(root, "00_start", "predict")
     told = page.open(LAB)["cells"][1]
     assert told["id"] == SO_FAR
-    line = "**So far** 1 of 3 in this lab: ✓ · ○ · ▢."
+    line = "**So far** 1 of 4 in this lab: ✓○ · ○ · ▢."
     assert told["source"].startswith(line)
     nothing = page.open(OTHER)["cells"][1]["source"]
     assert nothing.startswith("**So far** 0 of ")

@@ -59,5 +59,5 @@ def sign(task: LabTask, facts: Kept | None) -> str:
 
 
 def came_true(facts: Kept) -> bool:
-    """It was predicted, or solved."""
-    return bool(facts.get("predicted") == facts.get("happened"))
+    """It was predicted, a number nearly enough, or solved."""
+    return bool(facts.get("right", facts.get("predicted") == facts.get("happened")))

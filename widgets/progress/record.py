@@ -14,6 +14,9 @@ Each change reads the file, changes it and puts a new one in its place, under a 
 several labs may be open. A file that cannot be read, or was written by a newer version, is left
 alone; one that cannot be written is told once. In both cases the lab goes on.
 
+A file that has marks under the old name of a lab is read as if they stood under the new one; the
+next change writes it so (renamed.py).
+
 Invariant: what stands in the file is never lost by a change of this module.
 """
 
@@ -27,6 +30,8 @@ from contextlib import contextmanager
 from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
+
+from widgets.progress.renamed import carry_over
 
 FORMAT = 1
 WRITABLE = 0o222
@@ -70,11 +75,21 @@ class ProgressFile:
             raise Unusable(f"a newer version of Broker Lab wrote it (format {found['format']})")
         if not _well_formed(found):
             raise Unusable("it is no progress file")
+        carry_over(found["labs"])
         return found
 
     def predicted(self, place: TaskPlace, asked: str, predicted: str, happened: str) -> None:
         facts = {"asked": asked, "predicted": predicted, "happened": happened, "on": _today()}
         self._change(lambda kept: _tasks(kept, place.lab).update({place.cell: facts}))
+
+    def estimated(
+        self, place: TaskPlace, asked: str, predicted: str, happened: str, off: str, *, right: bool
+    ) -> None:
+        """A number; `off`: by how much it was wrong, in words, though it may have been near enough
+        to be right."""
+        facts = {"asked": asked, "predicted": predicted, "happened": happened}
+        near = {"off": off, "right": right, "on": _today()}
+        self._change(lambda kept: _tasks(kept, place.lab).update({place.cell: {**facts, **near}}))
 
     def solved(self, place: TaskPlace, task: str) -> None:
         facts = {"task": task, "solved": _today()}

@@ -11,13 +11,14 @@ from tests.unit.widgets.cluster import Cluster
 from widgets import ClusterView, IdeaMap, Predict, Trial
 from widgets.ideas.idea import ideas, lab_places
 from widgets.progress import record
-from widgets.progress.plan import LABS, lab_plans
+from widgets.progress.plan import LABS, lab_plan, lab_plans
 from widgets.progress.record import ProgressFile, TaskPlace
+from widgets.progress.renamed import ELSEWHERE, NEW_NAMES
 from widgets.progress.view import Progress
 from widgets.saved import with_outputs
 from widgets.scene import SceneShape
 
-KINDS = ("Predict", "Check", "Trial")
+KINDS = ("Predict", "Estimate", "Check", "Trial")
 PLACE = TaskPlace("01_storage", "topics-predict")
 ANSWERS = {"One": "There are three partitions.", "Three": "A partition is a folder."}
 
@@ -149,6 +150,69 @@ def test_two_labs_write_into_the_same_file(path: Path) -> None:
     one.broke("kill")
     assert set(kept(path)["labs"]) == {"01_storage", "02_replication"}
     assert kept(path)["broken"] == {"kill": 1}
+
+
+# -- labs that have another name now -------------------------------------------------------------
+
+
+def mark(day: int, **facts: str) -> dict[str, str]:
+    return {**(facts or {"asked": "?", "predicted": "a", "happened": "a"}), "on": f"2026-11-{day}"}
+
+
+def write(path: Path, labs: dict[str, Any]) -> None:
+    path.parent.mkdir()
+    path.write_text(json.dumps({"format": 1, "labs": labs, "broken": {"kill": 3}}))
+
+
+def test_marks_under_the_old_name_of_a_lab_are_carried_to_the_new_one(path: Path) -> None:
+    """One lab was divided, some tasks went to the appendix; no mark is lost, and no other one is
+    touched. The file has the new names after the next mark."""
+    other = {"topics-predict": mark(3)}
+    write(
+        path,
+        {
+            "01_storage": other,
+            "05_delivery": {"order-predict": mark(1), "acks-predict": mark(2)},
+            "06_speed": {"peers-crash-predict": mark(4), "tail-predict": mark(5)},
+            "07_operations": {"books-predict": mark(6), "zk-predict": mark(7)},
+            "08_controller": {"exercise-3": mark(8, solved="2026-11-08")},
+        },
+    )
+    expected = {
+        "01_storage": other,
+        "05_controller": {"exercise-3": mark(8, solved="2026-11-08")},
+        "06_sending": {"order-predict": mark(1)},
+        "07_promises": {"acks-predict": mark(2)},
+        "08_speed": {"tail-predict": mark(5)},
+        "09_operations": {"zk-predict": mark(7)},
+        "articles": {"peers-crash-predict": mark(4), "books-predict": mark(6)},
+    }
+    file = ProgressFile(path)
+    assert file.read()["labs"] == expected
+    file.broke("kill")
+    assert kept(path) == {"format": 1, "labs": expected, "broken": {"kill": 4}}
+
+
+def test_a_mark_under_both_names_is_the_first_solution_or_the_last_prediction(path: Path) -> None:
+    first, second = mark(1, solved="2026-11-01"), mark(9, solved="2026-11-09")
+    write(
+        path,
+        {
+            "06_speed": {"tail-exercise": first, "tail-predict": mark(1)},
+            "08_speed": {"tail-exercise": second, "tail-predict": mark(9)},
+        },
+    )
+    wanted = {"08_speed": {"tail-exercise": first, "tail-predict": mark(9)}}
+    assert ProgressFile(path).read()["labs"] == wanted
+
+
+def test_what_was_carried_over_is_a_task_of_its_new_lab() -> None:
+    folder = {path.stem: lab_plan(path) for path in LABS.glob("*.ipynb")}
+    assert not NEW_NAMES.keys() & folder.keys()
+    assert {*NEW_NAMES.values()} <= folder.keys()
+    for cells in ELSEWHERE.values():
+        for cell, lab in cells.items():
+            assert cell in {task.cell for task in folder[lab].tasks}
 
 
 def test_the_picture_has_a_mark_for_each_task_and_says_what_comes_next(path: Path) -> None:

@@ -1,0 +1,72 @@
+"""Estimates in lab 02: numbers by keyboard and by mouse, before and after the cells have run."""
+
+import pytest
+from playwright.sync_api import Locator, Page, expect
+
+from tests.browser.jupyter import Lab, darken
+from tests.browser.lesson import Lesson, part
+
+ASK = "guess = questions.how_long()"
+WIDTHS = (1366, 390)
+FITS = """it => {  // the picture is laid out for the page, which may be narrower than it can be
+    const wide = it.querySelector("svg").viewBox.baseVal.width;
+    return wide === Math.min(Math.max(it.clientWidth, 280), 1100);
+}"""
+
+
+@pytest.fixture
+def lesson(page: Page, lab: Lab) -> Lesson:
+    lesson = Lesson(page, "02_replication")
+    page.keyboard.press("Control+b")  # the file browser is folded, as `make lab` has it
+    return lesson
+
+
+def look(lesson: Lesson, name: str, card: Locator) -> None:
+    """In both themes and widths: the whole line is on the page."""
+    page = lesson.page
+    for theme in ("light", "dark"):
+        if theme == "dark":
+            darken(page)
+        for width in WIDTHS:
+            page.set_viewport_size({"width": width, "height": 768})
+            card.scroll_into_view_if_needed()
+            line = part(card, "future")
+            expect(line).to_be_in_viewport()
+            lesson.page.wait_for_function(FITS, arg=card.locator(".lab-frame").element_handle())
+            lesson.photograph(f"estimate_{name}_{theme}_{width}")
+    page.emulate_media(color_scheme="light")
+    page.set_viewport_size({"width": 1280, "height": 1000})
+
+
+@pytest.mark.timeout(300)
+def test_a_number_is_chosen_by_arrows_by_the_mouse_and_by_typing_it(lesson: Lesson) -> None:
+    page = lesson.page
+    card = lesson.run(ASK).locator(".lab-stage")
+    look(lesson, "asked", card)
+
+    slider = card.get_by_role("slider")
+    slider.focus()
+    page.keyboard.press("ArrowRight")
+    expect(card).to_contain_text("● 600 ms")
+    page.keyboard.press("ArrowLeft")
+    expect(card).to_contain_text("● 500 ms")
+    box = slider.bounding_box()
+    assert box
+    page.mouse.click(box["x"] + 2, box["y"] + box["height"] / 2)
+    expect(card).to_contain_text("● 50 ms")
+
+    card.get_by_role("button", name="a hint").click()
+    expect(card).to_contain_text("Hint: There are only Fetch requests")
+    field = card.get_by_role("spinbutton", name="your answer, ms")
+    field.fill("300")
+    field.press("Enter")
+    expect(card).to_contain_text("● 300 ms")
+    look(lesson, "chosen", card)
+
+    lesson.run('sent = sim.send("orders", "two teas"')
+    told = lesson.run("guess.outcome(sent.answered_ms)")
+    expect(told).to_contain_text("You predicted: 300 ms. What happened: 50")
+    expect(told).to_contain_text("Your number is 1.7 times too small.")
+    expect(card.get_by_role("slider")).to_have_count(0)
+    expect(card).to_contain_text("✗ 300 ms, 1.7 times too small")
+    look(lesson, "told", card)
