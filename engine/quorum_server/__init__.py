@@ -1,0 +1,2 @@
+"""A controller's process: the Raft of engine/raft on sockets, clocks and disks.
+"""
