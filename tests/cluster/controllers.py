@@ -106,5 +106,3 @@ class Controllers:
         """The bytes of its metadata log, of all segments."""
         paths = sorted(self.metadata(id).glob("*.log"))
         return b"".join(path.read_bytes() for path in paths)
-
-

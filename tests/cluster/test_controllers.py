@@ -14,7 +14,7 @@ def test_three_controllers_elect_a_leader_and_another_one_after_a_kill(tmp_path,
         others = set(controllers.kinds) - {first}
         second = controllers.leader(START_S, others, after=epoch)
         follower = controllers.address(min(others - {second}))
-        status = "metadata-quorum", "--bootstrap-controller", follower, "describe", "--status"
+        status = ["metadata-quorum", "--bootstrap-controller", follower, "describe", "--status"]
         capsys.readouterr()
         assert main(status) == 0
         told = dict(line.split(":", 1) for line in capsys.readouterr().out.splitlines())
