@@ -54,7 +54,7 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
             "one broker; also restarts a broker that was killed",
             "--id 1 --zookeeper 127.0.0.1:2181 --data lab-data/broker-1",
         ),
-        "engine.cli.controller": (
+        "engine.cli.kraft.controller": (
             "one controller of a cluster without ZooKeeper",
             "--id 101 --port 9193 --voters 101@127.0.0.1:9193 --data lab-data/controller-1",
         ),
@@ -106,7 +106,7 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
         ),
     },
     "Look into a log": {
-        "engine.cli.metadata_quorum": (
+        "engine.cli.kraft.metadata_quorum": (
             "show the quorum of controllers: who leads, and how far the others are",
             "--bootstrap-controller 127.0.0.1:9193 describe --status",
         ),

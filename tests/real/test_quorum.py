@@ -73,11 +73,17 @@ def assert_alike(controllers):
 def test_both_tools_describe_a_quorum_of_ours_alike(tmp_path, capsys):
     with Controllers(tmp_path) as controllers:
         controllers.leader(JVM_S)
+
+        def described(what):
+            capsys.readouterr()
+            where = "--bootstrap-controller", controllers.address(101), "describe", what
+            assert main(["metadata-quorum", *where]) == 0
+            return capsys.readouterr().out
+
+        until(lambda: re.search("MaxFollowerLag: +0", described("--status")))  # all have fetched
         for what in ("--status", "--replication"):
             where = "--bootstrap-controller", controllers.address(101), "describe", what
-            capsys.readouterr()
-            assert main(["metadata-quorum", *where]) == 0
-            ours, theirs = capsys.readouterr().out, tool(TOOL, *where, folder=KRAFT.folder)
+            ours, theirs = described(what), tool(TOOL, *where, folder=KRAFT.folder)
             assert theirs.code == 0, theirs
             assert without_times(ours) == without_times(theirs.out)
 
