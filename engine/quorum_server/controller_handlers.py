@@ -17,7 +17,6 @@ from typing import Any
 
 from kio.schema.api_versions.v3.response import FinalizedFeatureKey, SupportedFeatureKey
 
-from engine.broker.broker import clock
 from engine.broker.handlers import versions
 from engine.broker.server import Connection, Pieces
 from engine.config.quorum import VoterAddress
@@ -103,7 +102,7 @@ class ControllerHandlers:
         client = self._raft.client
         if not client.is_leader:
             return SimpleNamespace(error_code=ErrorCode.not_leader_or_follower, topics=())
-        now, voters = clock(), client.identity.voters
+        now, voters = self._raft.now(), client.identity.voters
         observers = self._raft.progress.others(client.epoch, voters, now)
         partition = SimpleNamespace(
             partition_index=PARTITION,

@@ -36,6 +36,7 @@ HOST = "127.0.0.1"
 PID_FILE = "controller.pid"
 MAX_CONNECTIONS = 1000
 IDLE_MS = 600_000  # connections.max.idle.ms
+CLOSE_IDLE_S = 10.0  # between two looks for idle connections
 
 log = logging.getLogger(__name__)
 
@@ -67,6 +68,7 @@ class ControllerServer:
             shared = identity, self._voters, self._config, metadata.log, metadata.quorum_state
             raft = RaftManager(*shared, features.committed)
             server = self._server(ControllerHandlers(raft, features, self._voters))
+            upkeep = asyncio.create_task(_close_idle(server))
             try:
                 port = await self._bind(server)
                 await server.serve()
@@ -76,6 +78,7 @@ class ControllerServer:
                 await _until(stop, raft.failure)
                 await raft.resign(self._config.controller_quorum_election_timeout_ms / 1000)
             finally:
+                upkeep.cancel()
                 await raft.close()
                 await server.close()
 
@@ -100,6 +103,12 @@ class ControllerServer:
         path = self._directory / PID_FILE
         stack.callback(path.unlink, missing_ok=True)
         path.write_text(f"{os.getpid()}\n")
+
+
+async def _close_idle(server: Server) -> None:
+    while True:
+        await asyncio.sleep(CLOSE_IDLE_S)
+        server.close_idle()
 
 
 async def _until(stop: asyncio.Event, failure: "asyncio.Future[None]") -> None:

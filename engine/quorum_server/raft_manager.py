@@ -5,7 +5,8 @@
     time                    ──────────┘                    └──> answer to a request that waits
 
 RaftClient decides, this class carries out. It sets one timer, to the time at which the client has
-something to do.
+something to do. Its time begins as that of day, and then goes on as a clock that nobody sets: a
+correction of the machine's clock begins no election, and delays none.
 
 Invariant: an error in here ends the process. A node that has not done what it said is no voter.
 """
@@ -56,10 +57,12 @@ class RaftManager:
     ) -> None:
         times = quorum_config(config)
         self.progress = QuorumProgress()
-        self.failure: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._committed = committed
         self._waiting: dict[int, asyncio.Future[RaftResponse]] = {}
         self._last_id = 0
+        self._loop = asyncio.get_running_loop()
+        self.failure: asyncio.Future[None] = self._loop.create_future()
+        self._wall_offset_ms = clock() - round(self._loop.time() * 1000)
         self._timer: asyncio.TimerHandle | None = None
         self._moved = asyncio.Event()  # set by each step, for who waits for a state
         self._unreachable: set[int] = set()
@@ -67,7 +70,10 @@ class RaftManager:
             identity.node_id, voters, times.request_timeout_ms, self._answered, self._failed
         )
         randrange = Random().randrange
-        self.client = RaftClient(identity, times, metadata_log, store, randrange, clock())
+        self.client = RaftClient(identity, times, metadata_log, store, randrange, self.now())
+
+    def now(self) -> int:
+        return self._wall_offset_ms + round(self._loop.time() * 1000)
 
     def start(self) -> None:
         self._do(self.client.tick)
@@ -76,7 +82,7 @@ class RaftManager:
         """The response to a request of another node; a Fetch waits for records."""
         self._last_id += 1
         id = self._last_id
-        self._waiting[id] = asyncio.get_running_loop().create_future()
+        self._waiting[id] = self._loop.create_future()
         try:
             self._do(lambda now: self.client.step(RaftMessage(sender, id, request), now))
             if isinstance(request, RaftFetchRequest):
@@ -127,7 +133,7 @@ class RaftManager:
 
     def _do(self, step: Callable[[int], Iterable[RaftEffect]]) -> None:
         try:
-            now = clock()
+            now = self.now()
             for effect in step(now):
                 self._carry_out(effect)
             self._set_timer(now)
@@ -141,13 +147,13 @@ class RaftManager:
         if self._timer is not None:
             self._timer.cancel()
         seconds = (self.client.deadline(now) - now) / 1000
-        self._timer = asyncio.get_running_loop().call_later(seconds, self._do, self.client.tick)
+        self._timer = self._loop.call_later(seconds, self._do, self.client.tick)
 
     def _note_fetch(self, request: RaftFetchRequest) -> None:
         client = self.client
         if client.is_leader and request.epoch == client.epoch:
             end = client.log.end.offset
-            self.progress.fetched(client.epoch, request.replica, request.offset, end, clock())
+            self.progress.fetched(client.epoch, request.replica, request.offset, end, self.now())
 
     # -- effects ---------------------------------------------------------------------------
 

@@ -3,7 +3,7 @@
 import json
 import sys
 import time
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
@@ -23,7 +23,11 @@ HEAP = 256  # MB, of Kafka's
 class Controllers:
     """Three voters, 101 to 103, each of a kind. They end with the block."""
 
-    def __init__(self, folder: Path, kinds: Iterable[str] = (OURS, OURS, OURS)) -> None:
+    def __init__(
+        self, folder: Path, kinds: Iterable[str] = (OURS, OURS, OURS), config: Sequence[str] = ()
+    ) -> None:
+        """`config`: KEY=VALUE, for those of ours."""
+        self.config = config
         self.kinds: Mapping[int, str] = dict(enumerate(kinds, 101))
         self.ports = {id: free_port() for id in self.kinds}
         self.folder = folder
@@ -61,7 +65,8 @@ class Controllers:
     def _ours(self, id: int) -> list[str]:
         where = "--port", str(self.ports[id]), "--data", str(self.directory(id))
         python = sys.executable, "-m", "engine", "controller"
-        return [*python, "--id", str(id), *where, "--voters", self.voters]
+        keys = [word for setting in self.config for word in ("--config", setting)]
+        return [*python, "--id", str(id), *where, "--voters", self.voters, *keys]
 
     def _kafkas(self, id: int) -> list[str]:
         settings = {
