@@ -29,8 +29,8 @@ from engine.broker.secure_listeners import PeerSecurity
 from engine.errors import ApiException
 from engine.links import Links
 from engine.security.sasl_client import authentication
-from engine.wire.apis import Api
-from engine.wire.codec import decode_response, encode_request
+from engine.wire.apis import APIS, Api, ApiKey
+from engine.wire.codec import Apis, decode_response, encode_request
 from engine.wire.errors import Malformed, RequestHeader
 from engine.wire.frame import Frame, FrameReader
 
@@ -49,6 +49,7 @@ class Peer:
     _client_id: str
     _timeout: float  # seconds
     _security: PeerSecurity | None = None  # None: a listener without TLS and SASL
+    _apis: Apis = field(default_factory=lambda: APIS)  # of its listener: a controller has others
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # first come, first served
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
     _answers: "_Answers | None" = None
@@ -57,7 +58,7 @@ class Peer:
     def __str__(self) -> str:
         return f"broker {self.peer_id} at {self.host}:{self.port}"
 
-    async def ask(self, api: Api, message: Any) -> Any:
+    async def ask(self, api: ApiKey, message: Any) -> Any:
         """Returns the response in its newest shape. Raises an `OSError` if there is none.
 
         The time-out starts when the requests before it are done, even if the link is cut.
@@ -75,14 +76,14 @@ class Peer:
             self._answers.disconnect("this side closed the connection")
             self._answers = None
 
-    async def _ask(self, api: Api, message: Any) -> Any:
+    async def _ask(self, api: ApiKey, message: Any) -> Any:
         header = RequestHeader(int(api), api.newest, next(self._numbers), self._client_id)
-        frame = encode_request(header, message)
+        frame = encode_request(header, message, self._apis)
         try:
             async with asyncio.timeout(self._timeout):
                 answers = await self._connected()
                 await self._links.passes(str(self.peer_id))
-                return decode_response(header, await answers.next(frame))
+                return decode_response(header, await answers.next(frame), self._apis)
         except TimeoutError as error:
             raise TimeoutError(f"{self} has not answered within {self._timeout} s") from error
         except Malformed as error:

@@ -309,6 +309,6 @@ class Server:
         for server in self._servers:
             server.close()
         for connection in list(self.connections):
-            connection.drop("the broker is stopping")
+            connection.drop("the server is stopping")
         for server in self._servers:
             await server.wait_closed()

@@ -54,6 +54,10 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
             "one broker; also restarts a broker that was killed",
             "--id 1 --zookeeper 127.0.0.1:2181 --data lab-data/broker-1",
         ),
+        "engine.cli.kraft.controller": (
+            "one controller of a cluster without ZooKeeper",
+            "--id 101 --port 9193 --voters 101@127.0.0.1:9193 --data lab-data/controller-1",
+        ),
         "engine.cli.storage": (
             "format the log directory of a node without ZooKeeper, or show it",
             "format -t 7iBgancjbi8a8Ky6ppt3ew -c server.properties",
@@ -102,6 +106,10 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
         ),
     },
     "Look into a log": {
+        "engine.cli.kraft.metadata_quorum": (
+            "show the quorum of controllers: who leads, and how far the others are",
+            "--bootstrap-controller 127.0.0.1:9193 describe --status",
+        ),
         "engine.cli.dump_log": (
             "print .log, .index, .timeindex, .txnindex and .snapshot files",
             "--files orders-0/00000000000000000000.log --print-data-log",

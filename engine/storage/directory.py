@@ -67,20 +67,7 @@ class LogDirectory:
     # -- opening -------------------------------------------------------------------------
 
     def _take_lock(self) -> None:
-        self.path.mkdir(parents=True, exist_ok=True)
-        fd = os.open(self.path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
-        try:
-            fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError as error:
-            os.close(fd)
-            raise invalid_config(
-                f"Failed to acquire lock on file .lock in {self.path}. "
-                "A Kafka instance in another process or thread is using this directory."
-            ) from error
-        except OSError:
-            os.close(fd)
-            raise
-        self._lock = fd
+        self._lock = lock_directory(self.path)
 
     def claim(self, broker_id: int, cluster_id: str) -> None:
         """Refuse a directory of another broker or cluster; write the ids into a new one."""
@@ -282,6 +269,25 @@ class LogDirectory:
 
     def _report(self, kind: str, now: int, **facts: object) -> None:
         self._emit(Event(kind, now, facts))
+
+
+def lock_directory(path: Path) -> int:
+    """Make the directory if there is none, and lock it: until the file descriptor is closed, or
+    the process ends."""
+    path.mkdir(parents=True, exist_ok=True)
+    fd = os.open(path / ".lock", os.O_RDWR | os.O_CREAT, 0o644)
+    try:
+        fcntl.flock(fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError as error:
+        os.close(fd)
+        raise invalid_config(
+            f"Failed to acquire lock on file .lock in {path}. "
+            "A Kafka instance in another process or thread is using this directory."
+        ) from error
+    except OSError:
+        os.close(fd)
+        raise
+    return fd
 
 
 def parse_name(name: str) -> TopicPartition | None:

@@ -14,10 +14,11 @@ from enum import IntEnum
 from typing import Self
 
 _NEVER = 2**15  # larger than any version
+API_VERSIONS = 18  # the key of the request that every listener serves
 
 
-class Api(IntEnum):
-    """An API, by the key that opens its requests.
+class ApiKey(IntEnum):
+    """An API of some listener, by the key that opens its requests.
 
     NAME = key, oldest version, newest version, first flexible version
     """
@@ -31,6 +32,36 @@ class Api(IntEnum):
         api._value_ = key
         api.oldest, api.newest, api.flexible = oldest, newest, flexible
         return api
+
+    def serves(self, version: int) -> bool:
+        return self.oldest <= version <= self.newest
+
+    def request_header(self, version: int) -> int:
+        """The version of the header in front of a request."""
+        return 2 if version >= self.flexible else 1
+
+    def response_header(self, version: int) -> int:
+        """The version of the header in front of a response.
+
+        A client that sends ApiVersions does not know the broker's release yet, so the header of
+        that response never changes.
+        """
+        return 1 if version >= self.flexible and self != API_VERSIONS else 0
+
+    @property
+    def between_brokers(self) -> bool:
+        """Whether it is sent only between brokers; these are declared in `messages`."""
+        return False
+
+    def schema(self, version: int, kind: str) -> str:
+        """The module of its request or response, for example `kio.schema.fetch.v12.request`."""
+        if self.between_brokers:
+            return f"engine.wire.messages.{self.name.lower()}"
+        return f"kio.schema.{self.name.lower()}.v{version}.{kind}"
+
+
+class Api(ApiKey):
+    """An API of a broker."""
 
     PRODUCE = 0, 0, 9, 9
     FETCH = 1, 0, 12, 12
@@ -89,31 +120,10 @@ class Api(IntEnum):
     DESCRIBE_CLUSTER = 60, 0, 0, 0
     DESCRIBE_PRODUCERS = 61, 0, 0, 0
 
-    def serves(self, version: int) -> bool:
-        return self.oldest <= version <= self.newest
-
-    def request_header(self, version: int) -> int:
-        """The version of the header in front of a request."""
-        return 2 if version >= self.flexible else 1
-
-    def response_header(self, version: int) -> int:
-        """The version of the header in front of a response.
-
-        A client that sends ApiVersions does not know the broker's release yet, so the header of
-        that response never changes.
-        """
-        return 1 if version >= self.flexible and self is not Api.API_VERSIONS else 0
-
     @property
     def between_brokers(self) -> bool:
         """Whether it is sent only between brokers; these are declared in `messages`."""
         return 4 <= self <= 7 or self in (Api.WRITE_TXN_MARKERS, Api.ALTER_ISR)
-
-    def schema(self, version: int, kind: str) -> str:
-        """The module of its request or response, for example `kio.schema.fetch.v12.request`."""
-        if self.between_brokers:
-            return f"engine.wire.messages.{self.name.lower()}"
-        return f"kio.schema.{self.name.lower()}.v{version}.{kind}"
 
 
 APIS: Mapping[int, Api] = {int(api): api for api in Api}

@@ -6,22 +6,27 @@
 
 A frame to decode comes without its size, as `FrameReader` yields it; a frame that was encoded
 has it, ready to be sent. The schemas of a version are imported when it is first used.
+
+Which versions there are is said by the table of the listener's APIs: a broker's, unless the caller
+names another one. Invariant: two tables that have an API in common share no version of it, or all.
 """
 
-from collections.abc import Container
+from collections.abc import Container, Mapping
 from functools import cache
 from importlib import import_module
 from struct import Struct
 from typing import Any
 
 from engine.wire import readers, writers
-from engine.wire.apis import APIS, Api
+from engine.wire.apis import APIS, ApiKey
 from engine.wire.errors import Malformed, RequestHeader, UnservedVersion
 from engine.wire.frame import SIZE, Frame
 from engine.wire.messages.versions import at
 from engine.wire.names import named
 from engine.wire.old_versions import OLDEST_IN_KIO, declare
 from engine.wire.primitives import BYTES_ERRORS, SHORT, Draft, SizedSlice
+
+Apis = Mapping[int, ApiKey]  # of a listener: a broker's, or a controller's
 
 _REQUEST = Struct(">hhi")
 _CORRELATION = Struct(">i")
@@ -31,7 +36,9 @@ _read_client_id = readers.content_reader(SHORT, nullable=True, take=readers.take
 _write_client_id = writers.text_writer(SHORT, nullable=True)
 
 
-def decode_request(frame: Frame, served: Container[int]) -> tuple[RequestHeader, Any]:
+def decode_request(
+    frame: Frame, served: Container[int], apis: Apis = APIS
+) -> tuple[RequestHeader, Any]:
     """The header of a request, and its body in the shape of the newest version of its API.
 
     Raises `UnservedVersion` or another `Malformed`, and nothing else, whatever the bytes.
@@ -40,7 +47,7 @@ def decode_request(frame: Frame, served: Container[int]) -> tuple[RequestHeader,
         api_key, version, correlation_id = _REQUEST.unpack_from(frame)
         if api_key not in served:
             raise Malformed(f"API {api_key} is not served")
-        api = APIS[api_key]
+        api = apis[api_key]
         client_id, position = _read_client_id(frame, _REQUEST.size)
         if version >= api.flexible:
             position = readers.read_tags(frame, position, known={})
@@ -55,9 +62,9 @@ def decode_request(frame: Frame, served: Container[int]) -> tuple[RequestHeader,
         raise Malformed(str(error)) from error
 
 
-def decode_response(header: RequestHeader, frame: Frame) -> Any:
+def decode_response(header: RequestHeader, frame: Frame, apis: Apis = APIS) -> Any:
     """The response to the request with this header, in the shape of the newest version."""
-    api = APIS[header.api_key]
+    api = apis[header.api_key]
     try:
         (correlation_id,) = _CORRELATION.unpack_from(frame)
         if correlation_id != header.correlation_id:
@@ -73,9 +80,9 @@ def decode_response(header: RequestHeader, frame: Frame) -> Any:
         raise Malformed(str(error)) from error
 
 
-def encode_request(header: RequestHeader, request: Any) -> bytes:
+def encode_request(header: RequestHeader, request: Any, apis: Apis = APIS) -> bytes:
     """The bytes of a request. Any object that has the fields of the version will do."""
-    api = APIS[header.api_key]
+    api = apis[header.api_key]
     draft = Draft()
     draft += _REQUEST.pack(header.api_key, header.api_version, header.correlation_id)
     _write_client_id(draft, header.client_id)
@@ -85,13 +92,15 @@ def encode_request(header: RequestHeader, request: Any) -> bytes:
     return SIZE.pack(len(draft)) + draft
 
 
-def encode_response(header: RequestHeader, response: Any) -> list[Frame | SizedSlice]:
+def encode_response(
+    header: RequestHeader, response: Any, apis: Apis = APIS
+) -> list[Frame | SizedSlice]:
     """The pieces of a response: bytes, slice, bytes, and so on. Any object that has the fields of
     the version will do.
 
     The records of a Fetch response are in files: the kernel sends them from there, without a copy.
     """
-    api = APIS[header.api_key]
+    api = apis[header.api_key]
     draft = Draft()
     draft += _RESPONSE.pack(0, header.correlation_id)  # the size is filled in at the end
     if api.response_header(header.api_version) == 1:
@@ -113,25 +122,25 @@ def encode_response(header: RequestHeader, response: Any) -> list[Frame | SizedS
 
 
 @cache
-def _reader(api: Api, version: int, kind: str) -> readers.Reader:
+def _reader(api: ApiKey, version: int, kind: str) -> readers.Reader:
     """Reads one version into the shape of the newest one. Looked up once for each message."""
     return readers.message_reader(message(api, version, kind), _declared(api, api.newest, kind))
 
 
 @cache
-def _writer(api: Api, version: int, kind: str) -> writers.Writer:
+def _writer(api: ApiKey, version: int, kind: str) -> writers.Writer:
     return writers.message_writer(message(api, version, kind))
 
 
 @cache
-def message(api: Api, version: int, kind: str) -> type:
+def message(api: ApiKey, version: int, kind: str) -> type:
     """The dataclass that declares one version of a request or a response."""
     declared = _declared(api, version, kind)
     return at(declared, version, version >= api.flexible) if api.between_brokers else declared
 
 
 @cache
-def _declared(api: Api, version: int, kind: str) -> type:
+def _declared(api: ApiKey, version: int, kind: str) -> type:
     """kio has a class for each version but the oldest; our own declarations cover all versions."""
     if version < (oldest := OLDEST_IN_KIO.get(api, 0)):
         return declare(_declared(api, oldest, kind), api, version, kind)

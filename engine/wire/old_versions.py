@@ -15,11 +15,11 @@ from collections.abc import Mapping
 from types import UnionType
 from typing import Annotated, Any, NamedTuple, get_args, get_origin
 
-from engine.wire.apis import Api
+from engine.wire.apis import Api, ApiKey
 from engine.wire.messages.versions import Bool, Int32, Int64, make_message, primitive_field
 
 # The oldest version in kio; of an API that is not named, the oldest version that there is.
-OLDEST_IN_KIO: Mapping[Api, int] = {
+OLDEST_IN_KIO: Mapping[ApiKey, int] = {
     Api.PRODUCE: 3,
     Api.FETCH: 4,
     Api.LIST_OFFSETS: 1,
@@ -57,7 +57,7 @@ OLD_STYLE_OFFSETS = OldField("old_style_offsets", Annotated[tuple[int, ...], "in
 IS_DEFAULT = OldField("is_default", Bool, False)
 
 # (API, kind) -> version -> its differences from the next one; a field with () is absent.
-DIFFERENCES: Mapping[tuple[Api, str], Mapping[int, Differences]] = {
+DIFFERENCES: Mapping[tuple[ApiKey, str], Mapping[int, Differences]] = {
     (Api.PRODUCE, "request"): {2: {"transactional_id": ()}},
     (Api.PRODUCE, "response"): {1: {"log_append_time": ()}, 0: {"throttle_time": ()}},
     (Api.FETCH, "request"): {3: {"isolation_level": ()}, 2: {"max_bytes": ()}},
@@ -93,7 +93,7 @@ DIFFERENCES: Mapping[tuple[Api, str], Mapping[int, Differences]] = {
 }
 
 
-def declare(oldest: type, api: Api, version: int, kind: str) -> type:
+def declare(oldest: type, api: ApiKey, version: int, kind: str) -> type:
     """The dataclass of an old version, from that of the oldest version in kio."""
     changes = DIFFERENCES.get((api, kind), {})
     differences: dict[str, tuple[OldField, ...]] = {}

@@ -10,7 +10,7 @@ the controller refuses each by name.
 """
 
 import re
-from collections.abc import Collection
+from collections.abc import Iterable
 from typing import Any
 
 from kio.schema.api_versions.v3.response import ApiVersion, ApiVersionsResponse
@@ -22,7 +22,7 @@ from engine.config import BrokerConfig
 from engine.config.protocol import Feature
 from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.gateway import ControllerGateway
-from engine.wire.apis import Api
+from engine.wire.apis import Api, ApiKey
 from engine.wire.primitives import NO_THROTTLE
 
 SOFTWARE_SINCE = 3  # from this version on, clients name their software
@@ -30,11 +30,11 @@ SOFTWARE_SINCE = 3  # from this version on, clients name their software
 _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 
-async def handle(apis: Collection[Api], call: Call, request: Any) -> ApiVersionsResponse:
+async def handle(apis: Iterable[ApiKey], call: Call, request: Any) -> ApiVersionsResponse:
     return respond(apis, request, call.version)
 
 
-def respond(apis: Collection[Api], request: Any, version: int) -> ApiVersionsResponse:
+def respond(apis: Iterable[ApiKey], request: Any, version: int) -> ApiVersionsResponse:
     software = (request.client_software_name, request.client_software_version)
     if version >= SOFTWARE_SINCE and not all(map(_SOFTWARE.fullmatch, software)):
         return _response(ErrorCode.invalid_request)
@@ -46,7 +46,7 @@ def unsupported() -> ApiVersionsResponse:
     return _response(ErrorCode.unsupported_version, Api.API_VERSIONS)
 
 
-def _response(code: ErrorCode, *apis: Api) -> ApiVersionsResponse:
+def _response(code: ErrorCode, *apis: ApiKey) -> ApiVersionsResponse:
     return ApiVersionsResponse(
         error_code=code,
         api_keys=tuple(

@@ -1,0 +1,1 @@
+"""Commands of a cluster without ZooKeeper: its controllers, and the quorum that they form."""

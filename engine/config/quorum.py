@@ -1,0 +1,76 @@
+"""The keys of a controller, with Kafka's names, defaults and ranges; and the list of voters.
+
+    controller.quorum.voters=101@127.0.0.1:9193,102@127.0.0.1:9194,103@127.0.0.1:9195
+
+Each controller has the same list. It does not change while they run.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from engine.config.key import Config, at_least, key
+from engine.errors import invalid_config
+
+VOTERS = "controller.quorum.voters"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerConfig(Config):
+    """See the keys of a broker in broker.py; the others of Kafka's controllers are not served."""
+
+    kind: ClassVar[str] = "controller"
+
+    controller_quorum_election_timeout_ms: int = key(1000, at_least(1))
+    """A voter that finds no leader for so long begins an election; at random up to twice that."""
+
+    controller_quorum_fetch_timeout_ms: int = key(2000, at_least(1))
+    """A follower without an answer of the leader for so long begins an election; a leader resigns
+    without a majority that fetches for one and a half of it."""
+
+    controller_quorum_election_backoff_max_ms: int = key(1000, at_least(0))
+    """The longest wait of a candidate before its next election."""
+
+    controller_quorum_request_timeout_ms: int = key(2000, at_least(1))
+    """How long a request to another controller may take."""
+
+    controller_quorum_retry_backoff_ms: int = key(20, at_least(0))
+    """The wait after a request that has failed."""
+
+    socket_request_max_bytes: int = key(100 * 2**20, at_least(1))
+    """The largest request."""
+
+
+class VoterAddress(NamedTuple):
+    host: str
+    port: int
+
+
+def parse_voters(text: str, node_id: int) -> Mapping[int, VoterAddress]:
+    """The voters by their ids, or an ApiException. `node_id`: of the controller that has the list,
+    which must be in it."""
+    voters: dict[int, VoterAddress] = {}
+    for entry in filter(None, (entry.strip() for entry in text.split(","))):
+        id, at, address = entry.partition("@")
+        host, colon, port = address.rpartition(":")
+        if not at or not colon or not host or not port.isdecimal() or int(port) >= 2**16:
+            raise invalid_config(
+                f"Invalid configuration value {entry} for {VOTERS}. Each entry should be in the "
+                "form `{id}@{host}:{port}`."
+            )
+        if not id.isdecimal():
+            raise invalid_config(f"Failed to parse voter ID as an integer from {id}")
+        if int(id) in voters:
+            raise invalid_config(f"{VOTERS} has voter {id} twice: {text}")
+        voters[int(id)] = VoterAddress(host.strip("[]"), int(port))
+    if not voters:
+        raise invalid_config(
+            f"If using process.roles, {VOTERS} must contain a parseable set of voters."
+        )
+    if node_id not in voters:
+        listed = ", ".join(map(str, sorted(voters)))
+        raise invalid_config(
+            "If process.roles contains the 'controller' role, the node id "
+            f"{node_id} must be included in the set of voters {VOTERS}=Set({listed})"
+        )
+    return voters

@@ -1,0 +1,125 @@
+"""The process of one controller, from its start to its stop (ControllerServer).
+
+DIR/meta.properties            written by `storage format`: without it there is no start
+DIR/.lock                      held while it runs
+DIR/controller.pid             its process id, while it runs
+DIR/__cluster_metadata-0/      log, snapshots, quorum state
+
+start   check and lock the directory, read the log, bind the port, serve, take part
+stop    if it leads: resign, and tell the others (EndQuorumEpoch), so that one of them
+        stands for election at once; then close the log
+"""
+
+import asyncio
+import logging
+import os
+import signal
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from engine.broker.broker import clock
+from engine.broker.server import Server
+from engine.config.quorum import ControllerConfig, VoterAddress
+from engine.errors import invalid_config
+from engine.metadata.meta_properties import claim
+from engine.model import Event
+from engine.quorum_server.controller_handlers import ControllerHandlers
+from engine.quorum_server.features import FinalizedFeatures
+from engine.quorum_server.raft_manager import RaftManager
+from engine.raft.metadata_directory import MetadataDirectory
+from engine.raft.model import QuorumIdentity
+from engine.storage.directory import lock_directory
+
+HOST = "127.0.0.1"
+PID_FILE = "controller.pid"
+MAX_CONNECTIONS = 1000
+IDLE_MS = 600_000  # connections.max.idle.ms
+CLOSE_IDLE_S = 10.0  # between two looks for idle connections
+
+log = logging.getLogger(__name__)
+
+
+class ControllerServer:
+    def __init__(
+        self,
+        node_id: int,
+        port: int,
+        voters: Mapping[int, VoterAddress],
+        directory: Path,
+        config: ControllerConfig,
+    ) -> None:
+        self._node_id, self._port, self._voters = node_id, port, voters
+        self._directory, self._config = directory, config
+
+    async def run(self, ready: Callable[[int], None]) -> None:
+        """Serve until SIGTERM or SIGINT. `ready` is called with the port when it serves."""
+        stop, loop = asyncio.Event(), asyncio.get_running_loop()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(number, stop.set)
+        with ExitStack() as stack:
+            cluster_id = claim(self._directory, self._node_id).cluster_id
+            stack.callback(os.close, lock_directory(self._directory))
+            metadata = MetadataDirectory(self._directory, self._voters, clock(), _report)
+            stack.callback(lambda: metadata.close(clock()))
+            features = FinalizedFeatures(metadata.log, metadata.snapshots)
+            identity = QuorumIdentity(self._node_id, cluster_id, frozenset(self._voters))
+            shared = identity, self._voters, self._config, metadata.log, metadata.quorum_state
+            raft = RaftManager(*shared, features.committed)
+            server = self._server(ControllerHandlers(raft, features, self._voters))
+            upkeep = asyncio.create_task(_close_idle(server))
+            try:
+                port = await self._bind(server)
+                await server.serve()
+                raft.start()
+                self._write_pid(stack)
+                ready(port)
+                await _until(stop, raft.failure)
+                await raft.resign(self._config.controller_quorum_election_timeout_ms / 1000)
+            finally:
+                upkeep.cancel()
+                await raft.close()
+                await server.close()
+
+    def _server(self, handlers: ControllerHandlers) -> Server:
+        return Server(
+            handlers.handle,
+            max_request_bytes=self._config.socket_request_max_bytes,
+            max_connections=lambda: MAX_CONNECTIONS,
+            idle_ms=IDLE_MS,
+        )
+
+    async def _bind(self, server: Server) -> int:
+        try:
+            return await server.bind(HOST, self._port)
+        except OSError as error:
+            raise invalid_config(
+                f"Socket server failed to bind to {HOST}:{self._port}: {error.strerror}. "
+                "Is another controller running there?"
+            ) from error
+
+    def _write_pid(self, stack: ExitStack) -> None:
+        path = self._directory / PID_FILE
+        stack.callback(path.unlink, missing_ok=True)
+        path.write_text(f"{os.getpid()}\n")
+
+
+async def _close_idle(server: Server) -> None:
+    while True:
+        await asyncio.sleep(CLOSE_IDLE_S)
+        server.close_idle()
+
+
+async def _until(stop: asyncio.Event, failure: "asyncio.Future[None]") -> None:
+    """Wait for a signal; raise the error that has stopped the Raft, if there is one."""
+    signalled = asyncio.create_task(stop.wait())
+    waited: set[asyncio.Future[Any]] = {signalled, failure}
+    await asyncio.wait(waited, return_when=asyncio.FIRST_COMPLETED)
+    signalled.cancel()
+    if failure.done():
+        failure.result()
+
+
+def _report(event: Event) -> None:
+    log.info("%s %s", event.kind, event.data)

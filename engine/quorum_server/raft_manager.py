@@ -1,0 +1,192 @@
+"""The Raft of one controller between its clock, its sockets and its disk (KafkaRaftManager).
+
+    request of another node ──> ask ──┐                    ┌──> NetworkChannel, to another voter
+    response                ──────────┼──> RaftClient ──> effects
+    time                    ──────────┘                    └──> answer to a request that waits
+
+RaftClient decides, this class carries out. It sets one timer, to the time at which the client has
+something to do. Its time begins as that of day, and then goes on as a clock that nobody sets: a
+correction of the machine's clock begins no election, and delays none.
+
+Invariant: an error in here ends the process. A node that has not done what it said is no voter.
+"""
+
+import asyncio
+import logging
+from collections.abc import Callable, Iterable, Mapping
+from random import Random
+
+from engine.broker.broker import clock
+from engine.config.quorum import ControllerConfig, VoterAddress
+from engine.errors import ErrorCode
+from engine.quorum_server.network_channel import NetworkChannel
+from engine.quorum_server.replica_progress import QuorumProgress
+from engine.quorum_server.wire_messages import APIS_OF_RAFT
+from engine.raft.log import QuorumStateStore, RaftLog
+from engine.raft.messages import (
+    BeginQuorumEpochRequest,
+    EndQuorumEpochRequest,
+    FetchSnapshotRequest,
+    HighWatermarkChange,
+    LeaderChange,
+    RaftEffect,
+    RaftFetchRequest,
+    RaftMessage,
+    RaftRequest,
+    RaftResponse,
+    VoteRequest,
+)
+from engine.raft.model import QuorumConfig, QuorumIdentity
+from engine.raft.raft_client import RaftClient
+from engine.raft.resigned import RaftResigned
+
+Committed = Callable[[int], None]  # everything before this offset is committed
+
+log = logging.getLogger(__name__)
+
+
+class RaftManager:
+    def __init__(
+        self,
+        identity: QuorumIdentity,
+        voters: Mapping[int, VoterAddress],
+        config: ControllerConfig,
+        metadata_log: RaftLog,
+        store: QuorumStateStore,
+        committed: Committed,
+    ) -> None:
+        times = quorum_config(config)
+        self.progress = QuorumProgress()
+        self._committed = committed
+        self._waiting: dict[int, asyncio.Future[RaftResponse]] = {}
+        self._last_id = 0
+        self._loop = asyncio.get_running_loop()
+        self.failure: asyncio.Future[None] = self._loop.create_future()
+        self._wall_offset_ms = clock() - round(self._loop.time() * 1000)
+        self._timer: asyncio.TimerHandle | None = None
+        self._moved = asyncio.Event()  # set by each step, for who waits for a state
+        self._unreachable: set[int] = set()
+        self._channel = NetworkChannel(
+            identity.node_id, voters, times.request_timeout_ms, self._answered, self._failed
+        )
+        randrange = Random().randrange
+        self.client = RaftClient(identity, times, metadata_log, store, randrange, self.now())
+
+    def now(self) -> int:
+        return self._wall_offset_ms + round(self._loop.time() * 1000)
+
+    def start(self) -> None:
+        self._do(self.client.tick)
+
+    async def ask(self, sender: int, request: RaftRequest) -> RaftResponse:
+        """The response to a request of another node; a Fetch waits for records."""
+        self._last_id += 1
+        id = self._last_id
+        self._waiting[id] = self._loop.create_future()
+        try:
+            self._do(lambda now: self.client.step(RaftMessage(sender, id, request), now))
+            if isinstance(request, RaftFetchRequest):
+                self._note_fetch(request)
+            return await self._waiting[id]
+        finally:
+            del self._waiting[id]
+
+    async def resign(self, limit_s: float) -> None:
+        """Before an orderly stop: if this node leads, it tells the others, for as long as that."""
+        self._do(self.client.resign)
+        try:
+            async with asyncio.timeout(limit_s):
+                while self._is_telling:
+                    self._moved.clear()
+                    await self._moved.wait()
+        except TimeoutError:
+            log.info("not every voter has acknowledged that this node resigned")
+
+    @property
+    def _is_telling(self) -> bool:
+        role = self.client.quorum.role
+        return isinstance(role, RaftResigned) and bool(role.unacknowledged)
+
+    async def close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        for waiting in self._waiting.values():
+            waiting.cancel()
+        await self._channel.close()
+
+    # -- input -----------------------------------------------------------------------------
+
+    def _answered(self, message: RaftMessage) -> None:
+        error = getattr(message.body, "error", ErrorCode.none)
+        if error is ErrorCode.inconsistent_cluster_id and message.peer not in self._unreachable:
+            self._unreachable.add(message.peer)
+            log.error("voter %s is of another cluster (INCONSISTENT_CLUSTER_ID)", message.peer)
+        elif error is ErrorCode.none:
+            self._unreachable.discard(message.peer)
+        self._do(lambda now: self.client.step(message, now))
+
+    def _failed(self, message: RaftMessage, error: OSError) -> None:
+        if message.peer not in self._unreachable:  # once, not again and again
+            self._unreachable.add(message.peer)
+            log.warning("voter %s: %s", message.peer, error)
+        self._do(lambda now: self.client.request_failed(message.peer, message.id, now))
+
+    def _do(self, step: Callable[[int], Iterable[RaftEffect]]) -> None:
+        try:
+            now = self.now()
+            for effect in step(now):
+                self._carry_out(effect)
+            self._set_timer(now)
+        except Exception as error:
+            if not self.failure.done():
+                self.failure.set_exception(error)
+            raise
+        self._moved.set()
+
+    def _set_timer(self, now: int) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        seconds = (self.client.deadline(now) - now) / 1000
+        self._timer = self._loop.call_later(seconds, self._do, self.client.tick)
+
+    def _note_fetch(self, request: RaftFetchRequest) -> None:
+        client = self.client
+        if client.is_leader and request.epoch == client.epoch:
+            end = client.log.end.offset
+            self.progress.fetched(client.epoch, request.replica, request.offset, end, self.now())
+
+    # -- effects ---------------------------------------------------------------------------
+
+    def _carry_out(self, effect: RaftEffect) -> None:
+        match effect:
+            case RaftMessage(body=request) if type(request) in APIS_OF_RAFT:
+                self._channel.send(effect)
+            case RaftMessage(id=id, body=response):
+                waiting = self._waiting.get(id)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(response)  # type: ignore[arg-type]
+            case LeaderChange(epoch, leader):
+                log.info("epoch %s: the leader is %s", epoch, leader)
+            case HighWatermarkChange(offset):
+                self._committed(offset)
+
+
+def quorum_config(config: ControllerConfig) -> QuorumConfig:
+    return QuorumConfig(
+        election_timeout_ms=config.controller_quorum_election_timeout_ms,
+        fetch_timeout_ms=config.controller_quorum_fetch_timeout_ms,
+        election_backoff_max_ms=config.controller_quorum_election_backoff_max_ms,
+        request_timeout_ms=config.controller_quorum_request_timeout_ms,
+        retry_backoff_ms=config.controller_quorum_retry_backoff_ms,
+    )
+
+
+def sender_of(request: RaftRequest) -> int:
+    """The node id that a request names as its sender."""
+    match request:
+        case VoteRequest():
+            return request.candidate
+        case BeginQuorumEpochRequest() | EndQuorumEpochRequest():
+            return request.leader
+        case RaftFetchRequest() | FetchSnapshotRequest():
+            return request.replica
