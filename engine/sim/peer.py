@@ -12,7 +12,7 @@ from engine.broker.peer import Peer
 from engine.links import Links
 from engine.sim.network import Port
 from engine.sim.process import RequestChannel, SimulatedProcess
-from engine.wire.apis import Api
+from engine.wire.apis import ApiKey
 
 
 def machine(broker: int) -> str:
@@ -32,7 +32,7 @@ class SimulatedPeer(Peer):
     def close(self) -> None:
         self._channel.close()
 
-    async def _ask(self, api: Api, message: Any) -> Any:
+    async def _ask(self, api: ApiKey, message: Any) -> Any:
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._channel.ask(message, answer.set_result)
         if (response := await answer) is None:
