@@ -56,7 +56,7 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
         ),
         "engine.cli.kraft.controller": (
             "one controller of a cluster without ZooKeeper",
-            "--id 101 --port 9193 --voters 101@127.0.0.1:9193 --data lab-data/controller-1",
+            "--id 1 --port 9193 --voters 1@127.0.0.1:9193 --data c1",
         ),
         "engine.cli.storage": (
             "format the log directory of a node without ZooKeeper, or show it",
@@ -108,7 +108,7 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
     "Look into a log": {
         "engine.cli.kraft.metadata_quorum": (
             "show the quorum of controllers: who leads, and how far the others are",
-            "--bootstrap-controller 127.0.0.1:9193 describe --status",
+            "--bootstrap-controller host:9193 describe --status",
         ),
         "engine.cli.dump_log": (
             "print .log, .index, .timeindex, .txnindex and .snapshot files",

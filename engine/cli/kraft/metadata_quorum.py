@@ -109,7 +109,8 @@ async def _describe(
         found = response.topics[0].partitions[0]
         error = found.error_code
     if error is ErrorCode.none:
-        return QuorumDescription(cluster.cluster_id, found)
+        # Kafka's controllers refuse DescribeCluster below the level of 3.7, and tell no id then.
+        return QuorumDescription(cluster.cluster_id or "unknown", found)
     if error is ErrorCode.not_leader_or_follower:
         return None
     raise ApiException(error, f"{address.host}:{address.port} refuses DescribeQuorum: {error.name}")
