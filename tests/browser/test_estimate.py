@@ -50,6 +50,9 @@ def test_a_number_is_chosen_by_arrows_by_the_mouse_and_by_typing_it(lesson: Less
     expect(card).to_contain_text("● 600 ms")
     page.keyboard.press("ArrowLeft")
     expect(card).to_contain_text("● 500 ms")
+    page.keyboard.press("Enter")
+    active = lesson.panel.locator(".jp-Cell.jp-mod-active")
+    expect(active).to_contain_text("sim = Simulation")  # or Shift+Enter would ask again
     box = slider.bounding_box()
     assert box
     page.mouse.click(box["x"] + 2, box["y"] + box["height"] / 2)
@@ -61,6 +64,7 @@ def test_a_number_is_chosen_by_arrows_by_the_mouse_and_by_typing_it(lesson: Less
     field.fill("300")
     field.press("Enter")
     expect(card).to_contain_text("● 300 ms")
+    expect(active).to_contain_text("sim = Simulation")
     look(lesson, "chosen", card)
 
     lesson.run('sent = sim.send("orders", "two teas"')

@@ -76,14 +76,13 @@ class Newcomer:
         expect(answer).to_contain_text("● your prediction")
 
     def estimates(self, name: str, number: str) -> None:
-        """Run the cell of a question, type a number, and go back to the cells."""
+        """Run the cell of a question, and type a number: Enter leads on to the next cell."""
         self.run_until(name)
         card = self.run().locator(".lab-stage")
         card.get_by_role("spinbutton", name="your answer").click()
         self.page.keyboard.type(number)
         self.page.keyboard.press("Enter")
         expect(card).to_contain_text(f"● {number}")
-        self.page.keyboard.press("Escape")
 
     def broker(self, word: str) -> Locator:
         """The card of the broker of which the docked picture says so."""

@@ -43,6 +43,7 @@ from widgets.scene import (
     SceneShape,
     circle,
     line,
+    path,
     rect,
     text,
     width_of,
@@ -320,7 +321,9 @@ class EstimateCard:
         words = f"it was {self._line.words_of(result.truth)}"
         least, most = map(self._x, result.truth)
         middle = (least + most) / 2
-        yield rect("was", least - 3, self._y - THICK, most - least + 6, 2 * THICK, 3, look="kept")
+        wide = most - least + 6
+        frame = f"M{least - 3:g} {self._y - THICK:g}h{wide:g}v{2 * THICK}h{-wide:g}z"
+        yield path("was", frame, look="kept")
         x = self._inside(middle, words, 14)
         yield text("truth", x, y, words, ABOUT, look="head ok")
 

@@ -14,6 +14,7 @@ const EVERY = 60; // milliseconds between two words about one drag
 const SETTLED = 120; // milliseconds after which a width is told that changes
 const LONG = 25; // letters: words that may be broken into lines
 const TIME = ["begin", "back", "play", "forward", "slow_motion", "live"];
+const ANSWERS = ["slide", "answer"]; // after these acts the learner runs on
 const PROJECTED = 1.5; // on the full screen a pixel of the picture is so many of the page
 
 function html(tag, look, parent) {
@@ -141,6 +142,7 @@ function render({ model, el }) {
     send(on == null ? { act: name } : { act: name, on });
     if (kind === "answer") onward(el);
   };
+  act.onward = () => onward(el);
   const menu = menus(frame, act);
   pointing(svg, frame, tip, menu, act);
   keys(svg, menu, act);
@@ -266,8 +268,12 @@ function choose(element, menu, act) {
 
 // After an answer the learner runs on: the next cell is the active one.
 function onward(el) {
+  nextCell(el)?.focus({ preventScroll: true });
+}
+
+function nextCell(el) {
   const next = el.closest(".jp-Cell")?.nextElementSibling;
-  if (next?.matches(".jp-Cell")) next.focus({ preventScroll: true });
+  return next?.matches(".jp-Cell") ? next : null;
 }
 
 function menus(frame, act) {
@@ -395,6 +401,7 @@ function dragging(svg, act) {
     if (!last && now < due) return;
     due = now + EVERY;
     act(held.drag, at);
+    if (last && ANSWERS.includes(held.drag)) act.onward();
   };
   svg.addEventListener("pointerdown", (event) => {
     const element = event.target.closest?.("[data-does]");
@@ -417,7 +424,8 @@ function keys(svg, menu, act) {
   svg.addEventListener("keydown", (event) => {
     const element = event.target.closest?.("[data-does]");
     if (!element) return;
-    if (event.key === "Enter" || event.key === " ") choose(element, menu, act);
+    if (event.key === "Enter" && ANSWERS.includes(element.drag)) act.onward();
+    else if (event.key === "Enter" || event.key === " ") choose(element, menu, act);
     else if (turn(element, event.key)) act(...turn(element, event.key));
     else if (element.drag && STEPS[event.key]?.[0]) act(...element.acts[STEPS[event.key][0] > 0 ? 1 : 0]);
     else if (STEPS[event.key]) neighbour(svg, element, STEPS[event.key])?.focus();
@@ -444,7 +452,8 @@ function toNotebook(root, el, cell) {
     if (event.key !== "Enter" || !modified || full()) return;
     event.preventDefault();
     event.stopPropagation();
-    const home = cell() ?? el;
+    let home = cell() ?? el;
+    if (ANSWERS.includes(event.target.drag)) home = nextCell(home) ?? home; // not asked again
     home.focus({ preventScroll: true });
     home.dispatchEvent(new KeyboardEvent(event.type, event));
   };
@@ -569,6 +578,7 @@ function field(control, act) {
     if (event.key === "Enter") {
       sent = undefined; // the same again is asked on purpose
       send();
+      if (ANSWERS.includes(control.act)) act.onward();
     }
     if (event.key !== "Escape") event.stopPropagation();
   });
