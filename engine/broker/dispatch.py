@@ -127,8 +127,8 @@ def _of_clients(broker: Broker) -> dict[Api, Handler]:
 
 
 class _Administration:
-    """Requests of administrators. Their code, a quarter of what a broker loads, is loaded when the
-    first of them comes: most brokers never get one."""
+    """Requests of administrators. The code that handles them is loaded when the first of them
+    comes, so that a broker that gets none starts sooner."""
 
     def __init__(self, broker: Broker) -> None:
         self._broker = broker

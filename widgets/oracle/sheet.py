@@ -153,7 +153,7 @@ def _replicas(table: Table) -> Iterator[SceneShape]:
             fill = "band key" if done else "band value"
             yield rect(f"cell {place} {number}", 96 + number * CELL, y, CELL - 2, 18, 2, look=fill)
             x = 96 + number * CELL + (CELL - 2) / 2
-            yield text(f"value {place} {number}", x, y + 13, value, ABOUT, look="tiny")
+            yield text(f"value {place} {number}", x, y + 13, value, ABOUT, look="small")
         if mark != "":
             x = 96 + int(mark) * CELL - 1
             yield line(f"mark {place}", x, y - 3, x, y + 21, look="watermark")
