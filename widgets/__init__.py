@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from widgets.oracle.view import Oracle
     from widgets.progress.view import Progress
     from widgets.quiz import Predict, Question, Quiz
+    from widgets.quorum.view import QuorumView
     from widgets.replica.view import ReplicaView
     from widgets.stream.view import StreamView
     from widgets.wire.view import WireView
@@ -62,6 +63,7 @@ __all__ = [
     "Progress",
     "Question",
     "Quiz",
+    "QuorumView",
     "RatioBars",
     "ReplicaView",
     "SegmentView",
@@ -94,6 +96,7 @@ _HOME = {
     "Progress": "widgets.progress.view",
     "Question": "widgets.quiz",
     "Quiz": "widgets.quiz",
+    "QuorumView": "widgets.quorum.view",
     "RatioBars": "widgets.measure.ratio_bars",
     "ReplicaView": "widgets.replica.view",
     "SegmentView": "widgets.log.view",
