@@ -94,6 +94,8 @@ class QuorumFilm:
 
     def _heard(self, node: QuorumNode, message: RaftMessage, at: int) -> None:
         key = message.peer, node.id, message.id, type(message.body)
+        if node.client is None:
+            return  # nobody is there to hear it
         if waiting := self._underway.pop(key, []):
             waiting[0].came = at
             if waiting[1:]:

@@ -16,6 +16,7 @@ from widgets.scene import ABOUT, SceneShape, circle, line, rect, text, width_of
 
 LOST_AT = 0.6  # the share of its way after which a lost message is drawn as lost
 LOST_MS = 20  # how long a lost message is drawn to travel
+CROSS, APART = 12, 13  # px: the width of its cross; between two lines of words
 
 
 def lanes(plan: QuorumLayout) -> list[SceneShape]:
@@ -23,26 +24,12 @@ def lanes(plan: QuorumLayout) -> list[SceneShape]:
     for id in plan.nodes:
         shapes += _lane(plan, id)
     first, last = plan.window
-    words = list[Placed]()
-    for number, message in enumerate(plan.film.between(first, last)):
-        shapes += _message(plan, number, message, words)
-    x = plan.x(plan.at)
-    head = rect(
-        "head line", x - 1, plan.top - 6, 2, plan.bottom - plan.top + 6, look="leader still"
-    )
-    return [*shapes, *(word.shape for word in words), head]
-
-
-class Placed(NamedTuple):
-    """A word on a line, where no other word stands."""
-
-    x: float
-    y: float
-    width: float
-    shape: SceneShape
-
-    def covers(self, x: float, y: float, width: float) -> bool:
-        return abs(y - self.y) < 13 and x < self.x + self.width and self.x < x + width
+    there = plan.film.between(first, last)
+    arrows = [_arrow(plan, number, message) for number, message in enumerate(there)]
+    shapes += [shape for arrow in arrows for shape in arrow.shapes]
+    x, above = plan.x(plan.at), plan.top - 6
+    head = rect("head line", x - 1, above, 2, plan.bottom - above, look="leader still")
+    return [*shapes, *_words(plan, arrows), head]
 
 
 def _ticks(plan: QuorumLayout) -> list[SceneShape]:
@@ -85,32 +72,48 @@ def _lane(plan: QuorumLayout, id: int) -> list[SceneShape]:
     return shapes
 
 
-def _message(
-    plan: QuorumLayout, number: int, message: FilmedMessage, words_there: list[Placed]
-) -> list[SceneShape]:
+class MessageArrow(NamedTuple):
+    """A message on its way: its line, and where the line begins and ends."""
+
+    shapes: list[SceneShape]
+    word: str
+    start: tuple[float, float]
+    end: tuple[float, float]
+    is_lost: bool
+
+
+def _arrow(plan: QuorumLayout, number: int, message: FilmedMessage) -> MessageArrow:
     look, word, words = line_of(message)
     is_lost = message.came is None and (message.due is None or message.due <= plan.end)
     end = message.came or message.due or message.sent + LOST_MS
     share = LOST_AT if is_lost else 1.0
     if message.came is None and not is_lost:  # it is on its way now
         share = min(1.0, (plan.end - message.sent) / max(1, end - message.sent))
-    down = plan.y(message.target) > plan.y(message.source)
-    edge = BAND / 2 if down else -BAND / 2
+    edge = BAND / 2 if plan.y(message.target) > plan.y(message.source) else -BAND / 2
     x1, y1 = plan.x(message.sent), plan.y(message.source) + edge
     x2 = x1 + (plan.x(end) - x1) * share
     y2 = y1 + (plan.y(message.target) - edge - y1) * share
     key = f"message {number} {message.sent}"
-    quiet = not word
-    shapes = [line(key, x1, y1, x2, y2, look=look, label="" if quiet else words)]
+    shapes = [line(key, x1, y1, x2, y2, look=look, label=words if word else "")]
     if is_lost:
         shapes.append(text(f"{key} lost", x2, y2 + 4, "×", ABOUT, look="bad bold still"))
     elif message.came is None:
         shapes.append(circle(f"{key} dot", x2, y2, 3.5, look="traffic still"))
-    if word:  # between the sender's lane and the next one
-        y = y1 + (LANE - BAND) / 2 * (1 if down else -1)
+    return MessageArrow(shapes, word, (x1, y1), (x2, y2), is_lost)
+
+
+def _words(plan: QuorumLayout, arrows: list[MessageArrow]) -> list[SceneShape]:
+    """A word or two beside a line, between the sender's lane and the next one, where no other
+    word stands. The others are in the line's label."""
+    taken = [(it.end[0] - CROSS / 2, it.end[1], CROSS) for it in arrows if it.is_lost]
+    shapes: list[SceneShape] = []
+    for word, (x1, y1), (x2, y2) in ((it.word, it.start, it.end) for it in arrows if it.word):
+        y = y1 + (LANE - BAND) / 2 * (1 if y2 > y1 else -1)
         x = x1 + (x2 - x1) * (y - y1) / ((y2 - y1) or 1) + 5
         wide = width_of(word, 11)
-        if x + wide < plan.right and not any(it.covers(x, y, wide) for it in words_there):
-            shape = text(f"{key} word", x, y + 4, word, look="over still")
-            words_there.append(Placed(x, y, wide, shape))
+        free = all(abs(y - other) >= APART or x >= left + width or left >= x + wide
+                   for left, other, width in taken)  # fmt: skip
+        if free and x + wide < plan.right:
+            taken.append((x, y, wide))
+            shapes.append(text(f"word {len(taken)}", x, y + 4, word, look="over still"))
     return shapes
