@@ -14,7 +14,7 @@ from widgets.quorum.layout import BAND, LANE, MARGIN, TICK_MS, QuorumLayout
 from widgets.quorum.words import BANDS, line_of, state_word
 from widgets.scene import ABOUT, SceneShape, circle, line, rect, text, width_of
 
-LOST_AT = 0.6  # the share of its way after which a lost message is drawn as lost
+LOST_AT = 14  # px before the lane of its receiver the cross of a lost message stands
 LOST_MS = 20  # how long a lost message is drawn to travel
 CROSS, APART = 12, 13  # px: the width of its cross; between two lines of words
 
@@ -86,11 +86,13 @@ def _arrow(plan: QuorumLayout, number: int, message: FilmedMessage) -> MessageAr
     look, word, words = line_of(message)
     is_lost = message.came is None and (message.due is None or message.due <= plan.end)
     end = message.came or message.due or message.sent + LOST_MS
-    share = LOST_AT if is_lost else 1.0
+    share = 1.0
     if message.came is None and not is_lost:  # it is on its way now
         share = min(1.0, (plan.end - message.sent) / max(1, end - message.sent))
     edge = BAND / 2 if plan.y(message.target) > plan.y(message.source) else -BAND / 2
     x1, y1 = plan.x(message.sent), plan.y(message.source) + edge
+    if is_lost:
+        share = 1 - LOST_AT / abs(plan.y(message.target) - edge - y1)
     x2 = x1 + (plan.x(end) - x1) * share
     y2 = y1 + (plan.y(message.target) - edge - y1) * share
     key = f"message {number} {message.sent}"
