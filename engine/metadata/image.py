@@ -22,7 +22,14 @@ from uuid import UUID
 
 from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import EVERY_BROKER, PartitionRegistration
-from engine.metadata.image_records import acl_of, image_records
+from engine.metadata.image_records import (
+    acl_of,
+    acl_record,
+    config_record,
+    credential_record,
+    partition_record,
+    quota_record,
+)
 from engine.metadata.records.brokers import (
     BrokerRegistrationChangeRecord,
     FeatureLevelRecord,
@@ -76,6 +83,18 @@ class BrokerImage(NamedTuple):
     def is_active(self) -> bool:
         """Whether it may lead and join an ISR."""
         return not self.fenced and not self.in_controlled_shutdown
+
+    def record(self) -> RegisterBrokerRecord:
+        return RegisterBrokerRecord(
+            broker_id=self.id,
+            incarnation_id=self.incarnation,
+            broker_epoch=self.epoch,
+            end_points=self.endpoints,
+            features=self.features,
+            rack=self.rack,
+            fenced=self.fenced,
+            in_controlled_shutdown=self.in_controlled_shutdown,
+        )
 
 
 @dataclass(slots=True)
@@ -135,8 +154,29 @@ class MetadataImage:
         return frozenset(found)
 
     def records(self) -> Iterator[Any]:
-        """A snapshot: an empty image becomes an equal one by them."""
-        return image_records(self)
+        """A snapshot: an empty image becomes an equal one by them. The features come first: who
+        reads on knows the level then."""
+        for feature, level in self.features.items():
+            yield FeatureLevelRecord(name=feature, feature_level=level)
+        for broker in self.brokers.values():
+            yield broker.record()
+        for topic in self.topics.values():
+            yield TopicRecord(name=topic.name, topic_id=topic.id)
+            for index, partition in topic.partitions.items():
+                yield partition_record(topic.id, index, partition)
+        for (kind, name), values in self.configs.items():
+            for key, value in values.items():
+                yield config_record(kind, name, key, value)
+        for entity, quotas in self.quotas.items():
+            for key, quota in quotas.items():
+                yield quota_record(entity, key, quota)
+        if self.next_producer_id > 0:
+            yield ProducerIdsRecord(broker_id=-1, next_producer_id=self.next_producer_id)
+        for id, binding in self.acls.items():
+            yield acl_record(id, binding)
+        for user, texts in self.credentials.items():
+            for mechanism, text in texts.items():
+                yield credential_record(user, mechanism, text)
 
     def copy(self) -> "MetadataImage":
         """An image of its own, at the same offset, with no changes to take."""
