@@ -33,11 +33,12 @@ class NetworkChannel:
         self,
         node_id: int,
         voters: Mapping[int, VoterAddress],
+        links: Links,
         request_timeout_ms: int,
         answered: Answered,
         failed: Failed,
     ) -> None:
-        links, name = Links.from_environment(), f"raft-client-{node_id}"
+        name = f"raft-client-{node_id}"
         self._peers = {
             voter: Peer(
                 *(address.host, address.port, voter, links, name, request_timeout_ms / 1000),

@@ -19,6 +19,8 @@ from random import Random
 from engine.broker.broker import clock
 from engine.config.quorum import ControllerConfig, VoterAddress
 from engine.errors import ErrorCode
+from engine.links import Links
+from engine.model import NO_BROKER
 from engine.quorum_server.network_channel import NetworkChannel
 from engine.quorum_server.replica_progress import QuorumProgress
 from engine.quorum_server.wire_messages import APIS_OF_RAFT
@@ -41,6 +43,7 @@ from engine.raft.raft_client import RaftClient
 from engine.raft.resigned import RaftResigned
 
 Committed = Callable[[int], None]  # everything before this offset is committed
+Report = Callable[..., None]  # an event: its kind, and facts by name
 
 log = logging.getLogger(__name__)
 
@@ -54,10 +57,12 @@ class RaftManager:
         metadata_log: RaftLog,
         store: QuorumStateStore,
         committed: Committed,
+        links: Links,
+        report: Report,
     ) -> None:
         times = quorum_config(config)
         self.progress = QuorumProgress()
-        self._committed = committed
+        self._committed, self._report = committed, report
         self._waiting: dict[int, asyncio.Future[RaftResponse]] = {}
         self._last_id = 0
         self._loop = asyncio.get_running_loop()
@@ -67,7 +72,7 @@ class RaftManager:
         self._moved = asyncio.Event()  # set by each step, for who waits for a state
         self._unreachable: set[int] = set()
         self._channel = NetworkChannel(
-            identity.node_id, voters, times.request_timeout_ms, self._answered, self._failed
+            identity.node_id, voters, links, times.request_timeout_ms, self._answered, self._failed
         )
         randrange = Random().randrange
         self.client = RaftClient(identity, times, metadata_log, store, randrange, self.now())
@@ -166,7 +171,8 @@ class RaftManager:
                 if waiting is not None and not waiting.done():
                     waiting.set_result(response)  # type: ignore[arg-type]
             case LeaderChange(epoch, leader):
-                log.info("epoch %s: the leader is %s", epoch, leader)
+                known = NO_BROKER if leader is None else leader
+                self._report("quorum.leader", epoch=epoch, leader=known)
             case HighWatermarkChange(offset):
                 self._committed(offset)
 

@@ -4,6 +4,7 @@ import asyncio
 
 from engine.config.quorum import VoterAddress
 from engine.errors import ErrorCode
+from engine.links import Links
 from engine.quorum_server.network_channel import NetworkChannel
 from engine.quorum_server.wire_messages import response_to_wire
 from engine.raft.messages import (
@@ -64,7 +65,7 @@ async def exchange(timeout_ms, *messages, port=None):
     outcomes = Outcomes()
     address = VoterAddress("127.0.0.1", port or server.sockets[0].getsockname()[1])
     voters = {101: address, 102: address}
-    channel = NetworkChannel(101, voters, timeout_ms, outcomes.answered, outcomes.failed)
+    channel = NetworkChannel(101, voters, Links(), timeout_ms, outcomes.answered, outcomes.failed)
     async with asyncio.timeout(ANSWER_S), server:
         for message in messages:
             channel.send(message)
