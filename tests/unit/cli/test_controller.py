@@ -34,7 +34,7 @@ def test_a_directory_of_another_node(refusal, tmp_path):
 
 
 def test_a_directory_of_a_broker_in_zookeeper_mode(refusal, tmp_path):
-    checkpoints.write_meta(tmp_path / checkpoints.META, 101, CLUSTER, 0)
+    checkpoints.write_meta(tmp_path / checkpoints.META, 101, CLUSTER)
     assert "version 0, and 1 is expected, a broker in ZooKeeper mode" in refusal()
 
 
