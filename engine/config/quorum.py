@@ -16,10 +16,8 @@ VOTERS = "controller.quorum.voters"
 
 
 @dataclass(frozen=True, kw_only=True)
-class ControllerConfig(Config):
-    """See the keys of a broker in broker.py; the others of Kafka's controllers are not served."""
-
-    kind: ClassVar[str] = "controller"
+class QuorumKeys(Config):
+    """What each node of the quorum has: controllers, and brokers that observe it."""
 
     controller_quorum_election_timeout_ms: int = key(1000, at_least(1))
     """A voter that finds no leader for so long begins an election; at random up to twice that."""
@@ -36,6 +34,13 @@ class ControllerConfig(Config):
 
     controller_quorum_retry_backoff_ms: int = key(20, at_least(0))
     """The wait after a request that has failed."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerConfig(QuorumKeys):
+    """See the keys of a broker in broker.py; the others of Kafka's controllers are not served."""
+
+    kind: ClassVar[str] = "controller"
 
     socket_request_max_bytes: int = key(100 * 2**20, at_least(1))
     """The largest request."""

@@ -51,6 +51,7 @@ class PartitionRegistration(NamedTuple):
     removing: tuple[int, ...] = ()  # replicas that a reassignment removes
     offline: tuple[int, ...] = ()  # replicas on brokers or disks that are down
     is_new: bool = False  # no replica has existed before: there is no log
+    leader_recovery_state: int = 0  # 1: the leader was elected uncleanly, and has not said more
 
 
 class PartitionChange(NamedTuple):

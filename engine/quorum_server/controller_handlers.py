@@ -19,12 +19,8 @@ from typing import Any
 from kio.schema.api_versions.v3.response import FinalizedFeatureKey, SupportedFeatureKey
 
 from engine.broker.handlers import versions
-from engine.broker.server import Connection, Pieces
-from engine.config.quorum import VoterAddress
-from engine.errors import ErrorCode
-from engine.quorum_server.features import FinalizedFeatures
-from engine.quorum_server.raft_manager import RaftManager, sender_of
-from engine.quorum_server.wire_messages import (
+from engine.broker.kraft.raft_manager import RaftManager, sender_of
+from engine.broker.kraft.wire_messages import (
     NAME,
     NOBODY,
     PARTITION,
@@ -32,6 +28,10 @@ from engine.quorum_server.wire_messages import (
     request_from_wire,
     response_to_wire,
 )
+from engine.broker.server import Connection, Pieces
+from engine.config.quorum import VoterAddress
+from engine.errors import ErrorCode
+from engine.quorum_server.features import FinalizedFeatures
 from engine.wire.codec import decode_request, encode_response
 from engine.wire.controller_apis import CONTROLLER_APIS, ControllerApi
 from engine.wire.errors import RequestHeader, UnservedVersion

@@ -17,11 +17,15 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
 
 from engine.broker.broker import clock
 from engine.broker.events import Ring
+from engine.broker.kraft.controller_peer import connect_to_controller
+from engine.broker.kraft.raft_manager import RaftEnvironment, RaftManager
 from engine.broker.server import Server
 from engine.config.quorum import ControllerConfig, VoterAddress
 from engine.errors import invalid_config
@@ -31,7 +35,6 @@ from engine.model import Event
 from engine.quorum_server.controller_debug import ControllerDebugServer
 from engine.quorum_server.controller_handlers import ControllerHandlers
 from engine.quorum_server.features import FinalizedFeatures
-from engine.quorum_server.raft_manager import RaftManager
 from engine.raft.metadata_directory import MetadataDirectory
 from engine.raft.model import QuorumIdentity
 from engine.storage.directory import lock_directory
@@ -72,7 +75,11 @@ class ControllerServer:
             features = FinalizedFeatures(metadata.log, metadata.snapshots)
             identity = QuorumIdentity(self._node_id, cluster_id, frozenset(self._voters))
             shared = identity, self._voters, self._config, metadata.log, metadata.quorum_state
-            raft = RaftManager(*shared, features.committed, self._links, self._report)
+            world = RaftEnvironment(
+                *(clock, Random().randrange, partial(connect_to_controller, self._links)),
+                self._report,
+            )
+            raft = RaftManager(*shared, features.committed, world)
             server = self._server(ControllerHandlers(raft, features, self._voters))
             debug = self._debug_server(raft)
             upkeep = asyncio.create_task(_close_idle(server))

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 import pytest
 from kio.schema.api_versions.v3.request import ApiVersionsRequest
 
+from engine.broker.kraft.wire_messages import request_to_wire, response_from_wire
 from engine.broker.peer import Peer
 from engine.cluster.ports import free_port
 from engine.config.quorum import ControllerConfig, parse_voters
@@ -15,7 +16,6 @@ from engine.links import Links
 from engine.metadata.records.brokers import FeatureLevelRecord
 from engine.metadata.records.framing import encode_record
 from engine.quorum_server.controller_server import ControllerServer
-from engine.quorum_server.wire_messages import request_to_wire, response_from_wire
 from engine.raft.bootstrap import format_directory
 from engine.raft.messages import BeginQuorumEpochRequest, RaftFetchRequest, VoteRequest
 from engine.raft.metadata_directory import MetadataDirectory

@@ -1,4 +1,4 @@
-"""The Raft of one controller between its clock, its sockets and its disk (KafkaRaftManager).
+"""The Raft of one node between its clock, its sockets and its disk (KafkaRaftManager).
 
     request of another node ──> ask ──┐                    ┌──> NetworkChannel, to another voter
     response                ──────────┼──> RaftClient ──> effects
@@ -8,22 +8,23 @@ RaftClient decides, this class carries out. It sets one timer, to the time at wh
 something to do. Its time begins as that of day, and then goes on as a clock that nobody sets: a
 correction of the machine's clock begins no election, and delays none.
 
+The node is a controller, which votes, or a broker, which observes.
+
 Invariant: an error in here ends the process. A node that has not done what it said is no voter.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from random import Random
+from typing import NamedTuple
 
-from engine.broker.broker import clock
-from engine.config.quorum import ControllerConfig, VoterAddress
+from engine.broker.kraft.network_channel import NetworkChannel
+from engine.broker.kraft.replica_progress import QuorumProgress
+from engine.broker.kraft.wire_messages import APIS_OF_RAFT
+from engine.broker.peer import Connect
+from engine.config.quorum import QuorumKeys, VoterAddress
 from engine.errors import ErrorCode
-from engine.links import Links
 from engine.model import NO_BROKER
-from engine.quorum_server.network_channel import NetworkChannel
-from engine.quorum_server.replica_progress import QuorumProgress
-from engine.quorum_server.wire_messages import APIS_OF_RAFT
 from engine.raft.log import QuorumStateStore, RaftLog
 from engine.raft.messages import (
     BeginQuorumEpochRequest,
@@ -41,11 +42,21 @@ from engine.raft.messages import (
 from engine.raft.model import QuorumConfig, QuorumIdentity
 from engine.raft.raft_client import RaftClient
 from engine.raft.resigned import RaftResigned
+from engine.raft.role import RandRange
 
 Committed = Callable[[int], None]  # everything before this offset is committed
-Report = Callable[..., None]  # an event: its kind, and facts by name
+Report = Callable[..., None]  # its kind, and facts by name
 
 log = logging.getLogger(__name__)
+
+
+class RaftEnvironment(NamedTuple):
+    """What a node's Raft uses of the world."""
+
+    now: Callable[[], int]  # the time of day, in ms
+    randrange: RandRange
+    connect: Connect  # to the listener of a controller
+    report: Report  # an event
 
 
 class RaftManager:
@@ -53,29 +64,30 @@ class RaftManager:
         self,
         identity: QuorumIdentity,
         voters: Mapping[int, VoterAddress],
-        config: ControllerConfig,
+        config: QuorumKeys,
         metadata_log: RaftLog,
         store: QuorumStateStore,
         committed: Committed,
-        links: Links,
-        report: Report,
+        environment: RaftEnvironment,
     ) -> None:
         times = quorum_config(config)
         self.progress = QuorumProgress()
-        self._committed, self._report = committed, report
+        self._committed, self._report = committed, environment.report
         self._waiting: dict[int, asyncio.Future[RaftResponse]] = {}
         self._last_id = 0
         self._loop = asyncio.get_running_loop()
         self.failure: asyncio.Future[None] = self._loop.create_future()
-        self._wall_offset_ms = clock() - round(self._loop.time() * 1000)
+        self._wall_offset_ms = environment.now() - round(self._loop.time() * 1000)
         self._timer: asyncio.TimerHandle | None = None
         self._moved = asyncio.Event()  # set by each step, for who waits for a state
         self._unreachable: set[int] = set()
         self._channel = NetworkChannel(
-            identity.node_id, voters, links, times.request_timeout_ms, self._answered, self._failed
+            *(identity.node_id, voters, environment.connect, times.request_timeout_ms),
+            *(self._answered, self._failed),
         )
-        randrange = Random().randrange
-        self.client = RaftClient(identity, times, metadata_log, store, randrange, self.now())
+        self.client = RaftClient(
+            identity, times, metadata_log, store, environment.randrange, self.now()
+        )
 
     def now(self) -> int:
         return self._wall_offset_ms + round(self._loop.time() * 1000)
@@ -177,7 +189,7 @@ class RaftManager:
                 self._committed(offset)
 
 
-def quorum_config(config: ControllerConfig) -> QuorumConfig:
+def quorum_config(config: QuorumKeys) -> QuorumConfig:
     return QuorumConfig(
         election_timeout_ms=config.controller_quorum_election_timeout_ms,
         fetch_timeout_ms=config.controller_quorum_fetch_timeout_ms,
