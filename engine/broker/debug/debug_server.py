@@ -36,7 +36,7 @@ from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from engine.broker.broker import Broker
 from engine.broker.server import Server
@@ -44,7 +44,8 @@ from engine.errors import ErrorCode
 from engine.model import NO_BROKER, TopicPartition
 from engine.replication.log_read import last_stable
 from engine.replication.partition import Partition
-from engine.wire.apis import APIS, Api
+from engine.wire.apis import Api
+from engine.wire.kraft_apis import EVERY_API
 
 CONTROL_FILE = "broker.control"
 LINE = 64 * 1024  # bytes of a request
@@ -294,9 +295,9 @@ def _checked(name: str, faults: object) -> dict[str, Any]:
 
 
 def _api(key: int) -> Api:
-    if key not in APIS:
+    if key not in EVERY_API:
         raise ValueError(f"there is no API {key}")
-    return APIS[key]
+    return cast(Api, EVERY_API[key])
 
 
 def _line(answer: Any) -> bytes:
