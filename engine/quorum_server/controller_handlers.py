@@ -11,6 +11,7 @@ brokers and topics.
 """
 
 import dataclasses
+import re
 from collections.abc import Mapping
 from types import SimpleNamespace
 from typing import Any
@@ -39,6 +40,7 @@ from engine.wire.primitives import NO_THROTTLE
 
 SUPPORTED: Mapping[str, tuple[int, int]] = {"metadata.version": (1, 7)}  # 3.0-IV1 to 3.3-IV3
 CONTROLLERS = 2  # the type of endpoints in DescribeCluster; 1: brokers
+RAFT_CLIENT = re.compile(r"raft-client-(\d+)")  # the client.id of a node of the quorum
 NO_OPERATIONS = -(2**31)  # authorized operations that were not asked for
 
 
@@ -59,6 +61,7 @@ class ControllerHandlers:
                 raise
             return encode_response(error.header._replace(api_version=0), versions.unsupported())
         connection.client_id = header.client_id
+        connection.peer_id = node_of(request, header.client_id)
         response = await self._respond(header, request)
         return encode_response(header, response, CONTROLLER_APIS)
 
@@ -152,3 +155,11 @@ class ControllerHandlers:
             ],
             cluster_authorized_operations=NO_OPERATIONS,
         )
+
+
+def node_of(request: Any, client_id: str | None) -> int | None:
+    """The id of the node that has sent a request, if it shows: see links.py."""
+    if client_id is not None and (sender := RAFT_CLIENT.fullmatch(client_id)):
+        return int(sender[1])
+    node = getattr(request, "broker_id", getattr(request, "replica_id", None))
+    return None if node is None or node < 0 else int(node)

@@ -3,6 +3,7 @@
 DIR/meta.properties            written by `storage format`: without it there is no start
 DIR/.lock                      held while it runs
 DIR/controller.pid             its process id, while it runs
+DIR/controller.control         its debug server, for labs
 DIR/__cluster_metadata-0/      log, snapshots, quorum state
 
 start   check and lock the directory, read the log, bind the port, serve, take part
@@ -16,18 +17,22 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
 
 from engine.broker.broker import clock
+from engine.broker.events import Ring
 from engine.broker.kraft.controller_peer import connect_to_controller
 from engine.broker.kraft.raft_manager import RaftEnvironment, RaftManager
 from engine.broker.server import Server
 from engine.config.quorum import ControllerConfig, VoterAddress
 from engine.errors import invalid_config
+from engine.links import Links
 from engine.metadata.meta_properties import claim
 from engine.model import Event
+from engine.quorum_server.controller_debug import ControllerDebugServer
 from engine.quorum_server.controller_handlers import ControllerHandlers
 from engine.quorum_server.features import FinalizedFeatures
 from engine.raft.metadata_directory import MetadataDirectory
@@ -54,6 +59,8 @@ class ControllerServer:
     ) -> None:
         self._node_id, self._port, self._voters = node_id, port, voters
         self._directory, self._config = directory, config
+        self._links = Links.from_environment()
+        self._events = Ring()
 
     async def run(self, ready: Callable[[int], None]) -> None:
         """Serve until SIGTERM or SIGINT. `ready` is called with the port when it serves."""
@@ -63,25 +70,31 @@ class ControllerServer:
         with ExitStack() as stack:
             cluster_id = claim(self._directory, self._node_id).cluster_id
             stack.callback(os.close, lock_directory(self._directory))
-            metadata = MetadataDirectory(self._directory, self._voters, clock(), _report)
+            metadata = MetadataDirectory(self._directory, self._voters, clock(), self._emit)
             stack.callback(lambda: metadata.close(clock()))
             features = FinalizedFeatures(metadata.log, metadata.snapshots)
             identity = QuorumIdentity(self._node_id, cluster_id, frozenset(self._voters))
             shared = identity, self._voters, self._config, metadata.log, metadata.quorum_state
-            world = RaftEnvironment(clock, Random().randrange, connect_to_controller)
+            world = RaftEnvironment(
+                *(clock, Random().randrange, partial(connect_to_controller, self._links)),
+                self._report,
+            )
             raft = RaftManager(*shared, features.committed, world)
             server = self._server(ControllerHandlers(raft, features, self._voters))
+            debug = self._debug_server(raft)
             upkeep = asyncio.create_task(_close_idle(server))
             try:
                 port = await self._bind(server)
                 await server.serve()
                 raft.start()
                 self._write_pid(stack)
+                await debug.open()
                 ready(port)
                 await _until(stop, raft.failure)
                 await raft.resign(self._config.controller_quorum_election_timeout_ms / 1000)
             finally:
                 upkeep.cancel()
+                await debug.close()
                 await raft.close()
                 await server.close()
 
@@ -91,7 +104,19 @@ class ControllerServer:
             max_request_bytes=self._config.socket_request_max_bytes,
             max_connections=lambda: MAX_CONNECTIONS,
             idle_ms=IDLE_MS,
+            links=self._links,
         )
+
+    def _debug_server(self, raft: RaftManager) -> ControllerDebugServer:
+        known = raft.client, self._links, self._events, raft.now
+        return ControllerDebugServer(self._directory, *known, brokers=list)
+
+    def _report(self, kind: str, **facts: Any) -> None:
+        self._emit(Event(kind, clock(), facts))
+
+    def _emit(self, event: Event) -> None:
+        log.info("%s %s", event.kind, event.data)
+        self._events.append(event)
 
     async def _bind(self, server: Server) -> int:
         try:
@@ -122,7 +147,3 @@ async def _until(stop: asyncio.Event, failure: "asyncio.Future[None]") -> None:
     signalled.cancel()
     if failure.done():
         failure.result()
-
-
-def _report(event: Event) -> None:
-    log.info("%s %s", event.kind, event.data)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from engine.cli.storage import format_directory
 from engine.cluster.child import Child, end_all
 from engine.cluster.kafka_process import LOG4J, LOGGING, OURS, command
 from engine.cluster.ports import free_port
 from engine.config.properties import properties_text
+from engine.raft.bootstrap import format_directory
 from engine.raft.metadata_directory import METADATA_PARTITION
 from engine.raft.quorum_state_file import QUORUM_STATE
 from tests.real.jars import KRAFT
@@ -33,7 +33,7 @@ class Controllers:
         self.folder = folder
         self.children: dict[int, Child] = {}
         for id in self.kinds:
-            format_directory(self.directory(id), id, CLUSTER_ID)
+            format_directory(self.directory(id), id, CLUSTER_ID, 0)
 
     def __enter__(self) -> Self:
         for id in self.kinds:

@@ -6,8 +6,7 @@ from engine.wire.controller_apis import CONTROLLER_APIS
 
 
 def connect_to_controller(
-    host: str, port: int, peer_id: int, client_id: str, timeout_s: float
+    links: Links, host: str, port: int, peer_id: int, client_id: str, timeout_s: float
 ) -> Peer:
-    """A `Connect`, for a node that has no TLS and no SASL there."""
-    links = Links.from_environment()
+    """With the links of its node, a `Connect` where there is no TLS and no SASL."""
     return Peer(host, port, peer_id, links, client_id, timeout_s, _apis=CONTROLLER_APIS)

@@ -24,6 +24,7 @@ from engine.broker.kraft.wire_messages import APIS_OF_RAFT
 from engine.broker.peer import Connect
 from engine.config.quorum import QuorumKeys, VoterAddress
 from engine.errors import ErrorCode
+from engine.model import NO_BROKER
 from engine.raft.log import QuorumStateStore, RaftLog
 from engine.raft.messages import (
     BeginQuorumEpochRequest,
@@ -44,6 +45,7 @@ from engine.raft.resigned import RaftResigned
 from engine.raft.role import RandRange
 
 Committed = Callable[[int], None]  # everything before this offset is committed
+Report = Callable[..., None]  # its kind, and facts by name
 
 log = logging.getLogger(__name__)
 
@@ -54,6 +56,7 @@ class RaftEnvironment(NamedTuple):
     now: Callable[[], int]  # the time of day, in ms
     randrange: RandRange
     connect: Connect  # to the listener of a controller
+    report: Report  # an event
 
 
 class RaftManager:
@@ -69,7 +72,7 @@ class RaftManager:
     ) -> None:
         times = quorum_config(config)
         self.progress = QuorumProgress()
-        self._committed = committed
+        self._committed, self._report = committed, environment.report
         self._waiting: dict[int, asyncio.Future[RaftResponse]] = {}
         self._last_id = 0
         self._loop = asyncio.get_running_loop()
@@ -180,7 +183,8 @@ class RaftManager:
                 if waiting is not None and not waiting.done():
                     waiting.set_result(response)  # type: ignore[arg-type]
             case LeaderChange(epoch, leader):
-                log.info("epoch %s: the leader is %s", epoch, leader)
+                known = NO_BROKER if leader is None else leader
+                self._report("quorum.leader", epoch=epoch, leader=known)
             case HighWatermarkChange(offset):
                 self._committed(offset)
 

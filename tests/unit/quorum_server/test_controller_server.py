@@ -9,7 +9,6 @@ from kio.schema.api_versions.v3.request import ApiVersionsRequest
 
 from engine.broker.kraft.wire_messages import request_to_wire, response_from_wire
 from engine.broker.peer import Peer
-from engine.cli.storage import format_directory
 from engine.cluster.ports import free_port
 from engine.config.quorum import ControllerConfig, parse_voters
 from engine.errors import ApiException, ErrorCode
@@ -17,6 +16,7 @@ from engine.links import Links
 from engine.metadata.records.brokers import FeatureLevelRecord
 from engine.metadata.records.framing import encode_record
 from engine.quorum_server.controller_server import ControllerServer
+from engine.raft.bootstrap import format_directory
 from engine.raft.messages import BeginQuorumEpochRequest, RaftFetchRequest, VoteRequest
 from engine.raft.metadata_directory import MetadataDirectory
 from engine.raft.model import OffsetAndEpoch, QuorumConfig, QuorumIdentity
@@ -72,7 +72,7 @@ async def ask(peer, api, request):
 
 @pytest.fixture
 def data(tmp_path):
-    format_directory(tmp_path, NODE, CLUSTER)
+    format_directory(tmp_path, NODE, CLUSTER, 0)
     return tmp_path
 
 
