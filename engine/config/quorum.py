@@ -72,9 +72,9 @@ class VoterAddress(NamedTuple):
     port: int
 
 
-def parse_voters(text: str, node_id: int) -> Mapping[int, VoterAddress]:
+def parse_voters(text: str, node_id: int | None) -> Mapping[int, VoterAddress]:
     """The voters by their ids, or an ApiException. `node_id`: of the controller that has the list,
-    which must be in it."""
+    which must be in it; None: of a broker."""
     voters: dict[int, VoterAddress] = {}
     for entry in filter(None, (entry.strip() for entry in text.split(","))):
         id, at, address = entry.partition("@")
@@ -93,7 +93,7 @@ def parse_voters(text: str, node_id: int) -> Mapping[int, VoterAddress]:
         raise invalid_config(
             f"If using process.roles, {VOTERS} must contain a parseable set of voters."
         )
-    if node_id not in voters:
+    if node_id is not None and node_id not in voters:
         listed = ", ".join(map(str, sorted(voters)))
         raise invalid_config(
             "If process.roles contains the 'controller' role, the node id "
