@@ -24,6 +24,7 @@ from engine.broker.rules import KAFKAS, Rules
 from engine.cluster.request_faults import api_of
 from engine.cluster.topics import dotted
 from engine.errors import invalid_request
+from engine.metadata.replica_assignment import ReplicaAssignment
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.sim.client import Client, Delivery, Row, rows_of
@@ -110,7 +111,7 @@ class Simulation:
         node = znodes.Topic.decode(self.world.get(path) or b"")
         partitions = dict(node.partitions)
         for brokers in replicas:
-            partitions[len(partitions)] = znodes.ReplicaAssignment(tuple(brokers))
+            partitions[len(partitions)] = ReplicaAssignment(tuple(brokers))
         self.world.ask(Set(path, node._replace(partitions=partitions).encode()))
 
     def delete(self, topic: str) -> None:

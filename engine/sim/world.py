@@ -26,6 +26,7 @@ from uuid import UUID
 from engine.broker.rules import KAFKAS, Rules
 from engine.cluster.topics import dotted
 from engine.controller.events import AlterReassignments, ControllerEvent, ElectLeaders
+from engine.metadata.replica_assignment import ReplicaAssignment
 from engine.model import Event, TopicPartition
 from engine.sim.client import REQUEST_TIMEOUT_MS, Client, Seen
 from engine.sim.clock import Clock
@@ -244,7 +245,7 @@ class World:
 
     def create(self, topic: str, replicas: Sequence[Sequence[int]], **config: str) -> None:
         """Create a topic in ZooKeeper; the controller elects its leaders soon after."""
-        partitions = {n: znodes.ReplicaAssignment(tuple(ids)) for n, ids in enumerate(replicas)}
+        partitions = {n: ReplicaAssignment(tuple(ids)) for n, ids in enumerate(replicas)}
         node = znodes.Topic(UUID(int=self.random.getrandbits(128), version=4), partitions)
         overrides = znodes.encode_config(dotted(config))
         self._must(
