@@ -17,6 +17,7 @@ from engine.broker.kraft.raft_manager import RaftEnvironment, RaftManager
 from engine.broker.metadata import Metadata
 from engine.config import BrokerConfig
 from engine.config.broker import principals
+from engine.config.key import key
 from engine.config.quorum import ControllerConfig, VoterAddress
 from engine.controller.election import Elect, elect
 from engine.metadata.image import MetadataImage
@@ -31,6 +32,14 @@ from engine.raft.log import QuorumStateStore, RaftLog
 from engine.raft.metadata_loader import MetadataLoader
 from engine.raft.model import QuorumIdentity
 from engine.security.authorizer import AclAuthorizer
+
+
+@dataclass(frozen=True, kw_only=True)
+class TopicPlanConfig(BrokerConfig):
+    """A broker's keys, on a node that is none."""
+
+    zookeeper_connect: str = key("")
+    """There is none."""
 
 
 @dataclass(frozen=True)
@@ -116,9 +125,8 @@ def _publish(known: ControllerMetadata, service: QuorumControllerService, node: 
 
 def of_topics(config: ControllerConfig, node: int) -> BrokerConfig:
     """The keys by which new topics are planned, as a broker's configuration has them."""
-    return BrokerConfig(
+    return TopicPlanConfig(
         broker_id=node,
-        zookeeper_connect="",
         num_partitions=config.num_partitions,
         default_replication_factor=config.default_replication_factor,
         delete_topic_enable=config.delete_topic_enable,
