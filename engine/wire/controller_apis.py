@@ -18,12 +18,18 @@ class ControllerApi(ApiKey):
 
     FETCH = 1, 13, 13, 12
     API_VERSIONS = 18, 0, 3, 3
+    CREATE_TOPICS = 19, 7, 7, 5
     VOTE = 52, 0, 0, 0
     BEGIN_QUORUM_EPOCH = 53, 0, 0
     END_QUORUM_EPOCH = 54, 0, 0
     DESCRIBE_QUORUM = 55, 0, 1, 0
+    ALTER_PARTITION = 56, 2, 2, 0
+    ENVELOPE = 58, 0, 0, 0
     FETCH_SNAPSHOT = 59, 0, 0, 0
     DESCRIBE_CLUSTER = 60, 0, 1, 0
+    BROKER_REGISTRATION = 62, 0, 0, 0
+    BROKER_HEARTBEAT = 63, 0, 0, 0
+    ALLOCATE_PRODUCER_IDS = 67, 0, 0, 0
 
 
 CONTROLLER_APIS: Mapping[int, ControllerApi] = {int(api): api for api in ControllerApi}
