@@ -30,6 +30,7 @@ from engine.broker.server import Server
 from engine.config.quorum import ControllerConfig, VoterAddress
 from engine.errors import invalid_config
 from engine.links import Links
+from engine.metadata.image import MetadataImage
 from engine.metadata.meta_properties import claim
 from engine.model import Event
 from engine.quorum_server.controller_debug import ControllerDebugServer
@@ -109,7 +110,7 @@ class ControllerServer:
 
     def _debug_server(self, raft: RaftManager) -> ControllerDebugServer:
         known = raft.client, self._links, self._events, raft.now
-        return ControllerDebugServer(self._directory, *known, brokers=list)
+        return ControllerDebugServer(self._directory, *known, image=MetadataImage)
 
     def _report(self, kind: str, **facts: Any) -> None:
         self._emit(Event(kind, clock(), facts))
