@@ -443,7 +443,7 @@ def refused(call: Call, request: Any, error: ApiException) -> Any:
     if api is Api.PRODUCE and request.acks == 0:
         raise Malformed(f"acks=0 allows no response to: {error}")
     response = refusal(api, request, error)
-    if api is Api.FETCH and error.code not in SESSION_ERRORS and request.session_epoch <= 0:
+    if api == Api.FETCH and error.code not in SESSION_ERRORS and request.session_epoch <= 0:
         return replace(response, error_code=ErrorCode.none)  # each partition has it
     if api in (Api.DESCRIBE_LOG_DIRS, Api.DESCRIBE_USER_SCRAM_CREDENTIALS):
         return replace(response, results=())  # for the first Kafka 2.8 has no error at all

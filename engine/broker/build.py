@@ -80,6 +80,7 @@ def build_broker(
         request_faults=RequestFaults(context.report, context.spawn),
         request_counts=RequestCounts(),
         now=context.now,
+        apis=environment.apis,
     )
 
 

@@ -40,10 +40,13 @@ from engine.broker.server import Connection, Handle, Secure, Server
 from engine.broker.zookeeper.mode import ZooKeeperMode, connect_zookeeper
 from engine.broker.zookeeper.registration import SESSION_FILE
 from engine.config import BrokerConfig
+from engine.config.kraft import KRaftBrokerConfig
 from engine.links import Links
 from engine.storage.directory import LogDirectory
 from engine.storage.log import Emit
-from engine.wire.apis import Api
+from engine.wire.apis import APIS, Api
+from engine.wire.codec import Apis
+from engine.wire.kraft_apis import KRAFT_APIS
 
 log = logging.getLogger(__name__)
 
@@ -105,7 +108,13 @@ class Environment:
         return ZooKeeperMode(context, connect, self.home / SESSION_FILE, self.rules.elect)
 
     def connect(self, host: str, port: int, peer_id: int, client_id: str, timeout_s: float) -> Peer:
-        return Peer(host, port, peer_id, self.links, client_id, timeout_s, self.peers)
+        shared = self.links, client_id, timeout_s, self.peers
+        return Peer(host, port, peer_id, *shared, self.apis)
+
+    @property
+    def apis(self) -> Apis:
+        """Between brokers, and with clients."""
+        return KRAFT_APIS if isinstance(self.config, KRaftBrokerConfig) else APIS
 
     def server(self, broker: Broker, handlers: Mapping[Api, Handler]) -> ServerSetup:
         dispatcher, connections = Dispatcher(broker, handlers), set[Connection]()

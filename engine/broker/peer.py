@@ -77,7 +77,8 @@ class Peer:
             self._answers = None
 
     async def _ask(self, api: ApiKey, message: Any) -> Any:
-        header = RequestHeader(int(api), api.newest, next(self._numbers), self._client_id)
+        newest = self._apis[api].newest
+        header = RequestHeader(int(api), newest, next(self._numbers), self._client_id)
         frame = encode_request(header, message, self._apis)
         try:
             async with asyncio.timeout(self._timeout):

@@ -42,6 +42,27 @@ class ControllerConfig(QuorumKeys):
 
     kind: ClassVar[str] = "controller"
 
+    broker_session_timeout_ms: int = key(9000, at_least(1))
+    """A broker without a heartbeat for so long is fenced."""
+
+    metadata_max_idle_interval_ms: int = key(500, at_least(0))
+    """The leader writes a NoOp record when it has written nothing for so long; 0: never."""
+
+    metadata_log_max_record_bytes_between_snapshots: int = key(20 * 2**20, at_least(1))
+    """A snapshot is made when the log has so many bytes that are in none."""
+
+    metadata_log_max_snapshot_interval_ms: int = key(3_600_000, at_least(0))
+    """A snapshot is made of the records that have waited for one so long; 0: only by bytes."""
+
+    auto_leader_rebalance_enable: bool = key(True)
+    """Whether preferred leaders get their partitions back by themselves."""
+
+    leader_imbalance_check_interval_seconds: int = key(300, at_least(1))
+    """How often it is looked for partitions that others lead."""
+
+    unclean_leader_election_enable: bool = key(False)
+    """Whether a replica out of the ISR may lead, for topics that do not say."""
+
     socket_request_max_bytes: int = key(100 * 2**20, at_least(1))
     """The largest request."""
 
@@ -51,9 +72,9 @@ class VoterAddress(NamedTuple):
     port: int
 
 
-def parse_voters(text: str, node_id: int) -> Mapping[int, VoterAddress]:
+def parse_voters(text: str, node_id: int | None) -> Mapping[int, VoterAddress]:
     """The voters by their ids, or an ApiException. `node_id`: of the controller that has the list,
-    which must be in it."""
+    which must be in it; None: of a broker."""
     voters: dict[int, VoterAddress] = {}
     for entry in filter(None, (entry.strip() for entry in text.split(","))):
         id, at, address = entry.partition("@")
@@ -72,7 +93,7 @@ def parse_voters(text: str, node_id: int) -> Mapping[int, VoterAddress]:
         raise invalid_config(
             f"If using process.roles, {VOTERS} must contain a parseable set of voters."
         )
-    if node_id not in voters:
+    if node_id is not None and node_id not in voters:
         listed = ", ".join(map(str, sorted(voters)))
         raise invalid_config(
             "If process.roles contains the 'controller' role, the node id "

@@ -200,6 +200,18 @@ class MetadataImage:
         taken, self.changed = self.changed, ImageChanges()
         return taken
 
+    def succeed(self, before: "MetadataImage") -> None:
+        """Take the place of an earlier image: what that one had counts as changed."""
+        changed = self.changed
+        changed.features |= before.features.keys() | before.changed.features
+        changed.brokers |= before.brokers.keys() | before.changed.brokers
+        changed.configs |= before.configs.keys() | before.changed.configs
+        changed.quotas |= before.quotas.keys() | before.changed.quotas
+        changed.credentials |= before.credentials.keys() | before.changed.credentials
+        changed.acls |= {it.resource for it in before.acls.values()} | before.changed.acls
+        gone = {it.id: it for it in before.topics.values() if it.id not in self.topic_names}
+        changed.removed_topics |= before.changed.removed_topics | gone
+
     # -- replay ----------------------------------------------------------------------------
 
     def replay(self, record: Any) -> None:

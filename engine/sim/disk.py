@@ -88,6 +88,7 @@ class MemoryLog:
         self, partition: TopicPartition, config: TopicConfig, now: int, emit: Emit
     ) -> None:
         self.partition = partition
+        self.topic_id: UUID | None = None
         self.config = config
         self.batches: list[Stored] = []
         self.epochs = Remembered()
@@ -202,6 +203,10 @@ class MemoryLog:
     def before(self, offset: int) -> int:
         """How many batches end before an offset."""
         return bisect_left(self._lasts, offset)
+
+    @property
+    def max_timestamp(self) -> int:
+        return max((header.max_timestamp for header, _ in self.batches), default=-1)
 
     def offset_for_time(self, timestamp: int) -> tuple[int, int, int] | None:
         for header, data in self.batches:

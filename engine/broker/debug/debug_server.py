@@ -27,7 +27,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from engine.broker.broker import Broker
 from engine.broker.debug.control_server import (
@@ -41,7 +41,8 @@ from engine.errors import ErrorCode
 from engine.model import NO_BROKER, TopicPartition
 from engine.replication.log_read import last_stable
 from engine.replication.partition import Partition
-from engine.wire.apis import APIS, Api
+from engine.wire.apis import Api
+from engine.wire.kraft_apis import EVERY_API
 
 CONTROL_FILE = "broker.control"
 COUNT_INTERVAL_MS = 1_000  # between two counts of requests
@@ -201,9 +202,9 @@ class DebugServer:
 
 
 def _api(key: int) -> Api:
-    if key not in APIS:
+    if key not in EVERY_API:
         raise ValueError(f"there is no API {key}")
-    return APIS[key]
+    return cast(Api, EVERY_API[key])
 
 
 def _row(partition: Partition, log: Any, offline: bool) -> Row:

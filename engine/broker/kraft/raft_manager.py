@@ -23,8 +23,8 @@ from engine.broker.kraft.replica_progress import QuorumProgress
 from engine.broker.kraft.wire_messages import APIS_OF_RAFT
 from engine.broker.peer import Connect
 from engine.config.quorum import QuorumKeys, VoterAddress
-from engine.errors import ErrorCode
-from engine.model import NO_BROKER
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER, Callbacks
 from engine.raft.log import QuorumStateStore, RaftLog
 from engine.raft.messages import (
     BeginQuorumEpochRequest,
@@ -39,7 +39,7 @@ from engine.raft.messages import (
     RaftResponse,
     VoteRequest,
 )
-from engine.raft.model import QuorumConfig, QuorumIdentity
+from engine.raft.model import OffsetAndEpoch, QuorumConfig, QuorumIdentity
 from engine.raft.raft_client import RaftClient
 from engine.raft.resigned import RaftResigned
 from engine.raft.role import RandRange
@@ -72,6 +72,7 @@ class RaftManager:
     ) -> None:
         times = quorum_config(config)
         self.progress = QuorumProgress()
+        self.leader_changed = Callbacks[[]]()  # called at each step, as it is taken
         self._committed, self._report = committed, environment.report
         self._waiting: dict[int, asyncio.Future[RaftResponse]] = {}
         self._last_id = 0
@@ -107,6 +108,25 @@ class RaftManager:
             return await self._waiting[id]
         finally:
             del self._waiting[id]
+
+    def append(self, batch: bytes) -> int:
+        """As leader. Returns the batch's offset: it is committed when the mark is beyond it."""
+        if not self.client.is_leader:
+            text = f"node {self.client.identity.node_id} does not lead the quorum"
+            raise ApiException(ErrorCode.not_controller, text)
+        offsets: list[int] = []
+
+        def appended(now: int) -> Iterable[RaftEffect]:
+            offset, effects = self.client.append(batch, now)
+            offsets.append(offset)
+            return effects
+
+        self._do(appended)
+        return offsets[0]
+
+    def snapshot(self, snapshot: OffsetAndEpoch, data: bytes) -> None:
+        """Store the application's state, and delete the records that it replaces."""
+        self.client.snapshot(snapshot, data, self.now())
 
     async def resign(self, limit_s: float) -> None:
         """Before an orderly stop: if this node leads, it tells the others, for as long as that."""
@@ -185,6 +205,7 @@ class RaftManager:
             case LeaderChange(epoch, leader):
                 known = NO_BROKER if leader is None else leader
                 self._report("quorum.leader", epoch=epoch, leader=known)
+                self.leader_changed()
             case HighWatermarkChange(offset):
                 self._committed(offset)
 
