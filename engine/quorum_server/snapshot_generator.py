@@ -18,9 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class SnapshotGenerator:
-    def __init__(
-        self, config: ControllerConfig, raft: RaftManager, loader: MetadataLoader
-    ) -> None:
+    def __init__(self, config: ControllerConfig, raft: RaftManager, loader: MetadataLoader) -> None:
         self._config, self._raft, self._loader = config, raft, loader
         self._last_ms = raft.now()
 
