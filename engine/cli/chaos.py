@@ -3,9 +3,10 @@
     chaos --seconds 60 --seed 7
 
 It starts its own cluster: ZooKeeper (with --kraft: controllers), and brokers that are processes.
-confluent-kafka's clients write (acks=all, idempotent) and read all the time. In the end every replica is restored, everything
-is read and compared with the clients' history, offset by offset: was a record lost, moved, doubled,
-reordered, or never sent? The seed decides the faults; their effects depend on the machine, too.
+confluent-kafka's clients write (acks=all, idempotent) and read all the time. In the end every
+replica is restored, everything is read and compared with the clients' history, offset by offset:
+was a record lost, moved, doubled, reordered, or never sent? The seed decides the faults; their
+effects depend on the machine, too.
 Each broker has three log directories, and one of them fails now and then: it is gone, it is full,
 or it can't be flushed. Sometimes it comes back empty.
 

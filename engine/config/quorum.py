@@ -9,10 +9,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from engine.config.key import Config, at_least, key
+from engine.config.key import Config, at_least, invalid, key
 from engine.errors import invalid_config
 
 VOTERS = "controller.quorum.voters"
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+def _authorizer(name: str, value: object) -> None:
+    if value not in ("", STANDARD_AUTHORIZER):
+        raise invalid(name, value, f"there is one authorizer, {STANDARD_AUTHORIZER}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -62,6 +68,24 @@ class ControllerConfig(QuorumKeys):
 
     unclean_leader_election_enable: bool = key(False)
     """Whether a replica out of the ISR may lead, for topics that do not say."""
+
+    num_partitions: int = key(1, at_least(1))
+    """Partitions of a new topic that does not say."""
+
+    default_replication_factor: int = key(1, at_least(1))
+    """Replicas of a new topic that does not say."""
+
+    delete_topic_enable: bool = key(True)
+    """Whether topics can be deleted."""
+
+    authorizer_class_name: str = key("", _authorizer)
+    """Without one, everybody may do everything."""
+
+    super_users: str = key("")
+    """Who may do everything: User:admin;User:root. Nodes of the cluster have to be among them."""
+
+    allow_everyone_if_no_acl_found: bool = key(False)
+    """Who may use a resource for which there is no access control list."""
 
     socket_request_max_bytes: int = key(100 * 2**20, at_least(1))
     """The largest request."""

@@ -21,21 +21,27 @@ from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any
+from uuid import uuid4
 
 from engine.broker.broker import clock
 from engine.broker.events import Ring
 from engine.broker.kraft.controller_peer import connect_to_controller
-from engine.broker.kraft.raft_manager import RaftEnvironment, RaftManager
+from engine.broker.kraft.raft_manager import RaftEnvironment
 from engine.broker.server import Server
 from engine.config.quorum import ControllerConfig, VoterAddress
 from engine.errors import invalid_config
 from engine.links import Links
-from engine.metadata.image import MetadataImage
 from engine.metadata.meta_properties import claim
 from engine.model import Event
+from engine.quorum_server.build import (
+    Controller,
+    ControllerStore,
+    ControllerWorld,
+    build_controller,
+)
 from engine.quorum_server.controller_debug import ControllerDebugServer
 from engine.quorum_server.controller_handlers import ControllerHandlers
-from engine.quorum_server.features import FinalizedFeatures
+from engine.raft.bootstrap import BOOTSTRAP, read_bootstrap
 from engine.raft.metadata_directory import MetadataDirectory
 from engine.raft.model import QuorumIdentity
 from engine.storage.directory import lock_directory
@@ -73,16 +79,15 @@ class ControllerServer:
             stack.callback(os.close, lock_directory(self._directory))
             metadata = MetadataDirectory(self._directory, self._voters, clock(), self._emit)
             stack.callback(lambda: metadata.close(clock()))
-            features = FinalizedFeatures(metadata.log, metadata.snapshots)
-            identity = QuorumIdentity(self._node_id, cluster_id, frozenset(self._voters))
-            shared = identity, self._voters, self._config, metadata.log, metadata.quorum_state
-            world = RaftEnvironment(
-                *(clock, Random().randrange, partial(connect_to_controller, self._links)),
-                self._report,
+            store = ControllerStore(
+                *(metadata.log, metadata.quorum_state),
+                partial(read_bootstrap, self._directory / BOOTSTRAP),
             )
-            raft = RaftManager(*shared, features.committed, world)
-            server = self._server(ControllerHandlers(raft, features, self._voters))
-            debug = self._debug_server(raft)
+            identity = QuorumIdentity(self._node_id, cluster_id, frozenset(self._voters))
+            shared = identity, self._voters, self._config, store
+            controller = build_controller(*shared, self._world())
+            raft, server = controller.raft, self._server(controller.handlers)
+            debug = self._debug_server(controller)
             upkeep = asyncio.create_task(_close_idle(server))
             try:
                 port = await self._bind(server)
@@ -95,6 +100,7 @@ class ControllerServer:
                 await raft.resign(self._config.controller_quorum_election_timeout_ms / 1000)
             finally:
                 upkeep.cancel()
+                controller.service.close()
                 await debug.close()
                 await raft.close()
                 await server.close()
@@ -108,9 +114,17 @@ class ControllerServer:
             links=self._links,
         )
 
-    def _debug_server(self, raft: RaftManager) -> ControllerDebugServer:
+    def _world(self) -> ControllerWorld:
+        random = Random()
+        raft = RaftEnvironment(
+            *(clock, random.randrange, partial(connect_to_controller, self._links)), self._report
+        )
+        return ControllerWorld(raft, uuid4, random, self._events, self._report)
+
+    def _debug_server(self, controller: Controller) -> ControllerDebugServer:
+        raft = controller.raft
         known = raft.client, self._links, self._events, raft.now
-        return ControllerDebugServer(self._directory, *known, image=MetadataImage)
+        return ControllerDebugServer(self._directory, *known, lambda: controller.loader.image)
 
     def _report(self, kind: str, **facts: Any) -> None:
         self._emit(Event(kind, clock(), facts))

@@ -20,7 +20,7 @@ from engine.cli.options import add_choice, add_options
 from engine.config.quorum import VoterAddress
 from engine.errors import ApiException, ErrorCode
 from engine.links import Links
-from engine.quorum_server.controller_handlers import CONTROLLERS
+from engine.quorum_server.describe_quorum import CONTROLLERS
 from engine.wire.controller_apis import CONTROLLER_APIS, ControllerApi
 
 FIND_LEADER_S = 30.0  # an election may be going on

@@ -139,7 +139,7 @@ def test_an_observer_fetches_and_is_described(data):
             return first, (await describe(peer)).topics[0].partitions[0]
 
     fetched, quorum = asyncio.run(run())
-    assert fetched.records and fetched.high_watermark == 1
+    assert fetched.records and fetched.high_watermark >= 1  # LeaderChange; then the level
     assert [(it.replica_id, it.log_end_offset) for it in quorum.observers] == [(5, 1)]
     assert quorum.observers[0].last_caught_up_timestamp > 0
     assert [it.replica_id for it in quorum.current_voters] == [NODE]
