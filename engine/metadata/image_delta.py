@@ -35,9 +35,9 @@ class ImageDelta:
         self._broker_id = broker_id
         self._told: dict[TopicPartition, PartitionRegistration] = {}
 
-    def first(self, image: MetadataImage) -> MetadataDelta:
-        """Everything, for a broker that knows nothing yet."""
-        delta = self._delta(image, difference(MetadataImage(), image), is_first=True)
+    def first(self, image: MetadataImage, changes: ImageChanges) -> MetadataDelta:
+        """Everything, for a broker that knows nothing yet. `changes`: all since an empty image."""
+        delta = self._delta(image, changes, is_first=True)
         assert delta is not None, "the list of brokers is in every first delta"
         return delta
 
@@ -126,37 +126,6 @@ def live_brokers(image: MetadataImage) -> list[BrokerRegistration]:
         for broker in image.brokers.values()
         if not broker.fenced
     ]
-
-
-def difference(before: MetadataImage, after: MetadataImage) -> ImageChanges:
-    """What differs: a snapshot says how things are, and not what was done."""
-    changes = ImageChanges(
-        features=_keys(before.features, after.features),
-        brokers=_keys(before.brokers, after.brokers),
-        configs=_keys(before.configs, after.configs),
-        quotas=_keys(before.quotas, after.quotas),
-        credentials=_keys(before.credentials, after.credentials),
-        acls={
-            image.acls[id].resource
-            for id in _keys(before.acls, after.acls)
-            for image in (before, after)
-            if id in image.acls
-        },
-    )
-    for topic in before.topics.values():
-        if topic.id not in after.topic_names:
-            changes.removed_topics[topic.id] = topic
-    for topic in after.topics.values():
-        known = before.topic(topic.id)
-        rows = {} if known is None else known.partitions
-        for index in _keys(rows, topic.partitions):
-            changes.partitions.add(TopicPartition(topic.name, index))
-    return changes
-
-
-def _keys(before: Mapping[Any, Any], after: Mapping[Any, Any]) -> set[Any]:
-    """The keys that only one of them has, or with another value."""
-    return {key for key in before.keys() | after.keys() if before.get(key) != after.get(key)}
 
 
 def _copied(values: Mapping[str, str] | None) -> dict[str, str] | None:
