@@ -33,8 +33,9 @@ from engine.security.acls import (
     bits,
 )
 from engine.security.authorizer import AclAuthorizer
-from engine.wire.apis import Api
+from engine.wire.apis import Api, ApiKey
 from engine.wire.errors import Malformed
+from engine.wire.kraft_apis import KRaftApi
 from engine.wire.refusal import refusal, refused_rows
 
 log = logging.getLogger("kafka.authorizer.logger")
@@ -264,7 +265,7 @@ def _created_topic(access: Access, topic: Any) -> Any:
 READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = (AclOperation(number) for number in range(3, 9))
 CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS = (AclOperation(number) for number in range(9, 12))
 
-GUARDS: dict[Api, Guard] = {
+GUARDS: dict[ApiKey, Guard] = {
     **{api: Guard(on_cluster(CLUSTER_ACTION)) for api in Api if api.between_brokers},
     Api.PRODUCE: Guard(on_transaction(WRITE), GuardedRows(WRITE, "topic_data", "responses")),
     Api.FETCH: Guard(),
@@ -324,6 +325,8 @@ GUARDS: dict[Api, Guard] = {
     Api.DESCRIBE_USER_SCRAM_CREDENTIALS: Guard(on_cluster(DESCRIBE)),
     Api.ALTER_USER_SCRAM_CREDENTIALS: Guard(on_cluster(ALTER)),
     Api.UPDATE_FEATURES: Guard(on_cluster(ALTER)),
+    KRaftApi.DESCRIBE_QUORUM: Guard(on_cluster(DESCRIBE)),
+    KRaftApi.UNREGISTER_BROKER: Guard(on_cluster(ALTER)),
     Api.DESCRIBE_CLUSTER: Guard(shown=_cluster_operations),
     Api.DESCRIBE_PRODUCERS: Guard(rows=GuardedRows(READ)),
 }

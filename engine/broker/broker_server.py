@@ -101,9 +101,9 @@ class BrokerServer:
         for directory in self._environment.directories(self._emit, stack):
             self._directories.append(directory)
         cluster_id = await self._source.connect(stack)
-        now, broker_id = self._environment.now(), self._config.broker_id
+        now = self._environment.now()
         for directory in self._directories:
-            directory.attempt(now, partial(directory.claim, broker_id, cluster_id))
+            directory.attempt(now, partial(self._source.claim, directory, cluster_id))
         reasons = [each.offline for each in self._directories if each.offline is not None]
         if len(reasons) == len(self._directories):
             raise ApiException(ErrorCode.kafka_storage_error, "; ".join(reasons))

@@ -47,7 +47,7 @@ from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Connection, Pieces
 from engine.errors import ErrorCode
 from engine.security.sasl_server import SaslServerAuthenticator
-from engine.wire.apis import Api
+from engine.wire.apis import Api, ApiKey
 from engine.wire.codec import decode_request, encode_response
 from engine.wire.errors import RequestHeader, UnservedVersion
 from engine.wire.fetch import with_names
@@ -78,17 +78,17 @@ ADMINISTRATION = (
 )  # administration.py has the handlers
 
 
-def handlers_of(broker: Broker, of_mode: Mapping[Api, Handler]) -> dict[Api, Handler]:
+def handlers_of(broker: Broker, of_mode: Mapping[ApiKey, Handler]) -> dict[ApiKey, Handler]:
     """The newest versions. `of_mode`: requests that only brokers of this mode get, or that they
     handle in another way."""
-    handlers = _of_clients(broker)
+    handlers: dict[ApiKey, Handler] = _of_clients(broker)
     handlers |= dict.fromkeys(ADMINISTRATION, _Administration(broker).handle)
     handlers |= of_mode
     every = broker.served({*handlers, Api.API_VERSIONS})
     return {Api.API_VERSIONS: partial(versions.handle, every), **handlers}
 
 
-def _of_clients(broker: Broker) -> dict[Api, Handler]:
+def _of_clients(broker: Broker) -> dict[ApiKey, Handler]:
     replicas, purgatory = broker.replicas, broker.purgatory
     coordinate = partial(groups.handle, broker.groups)
     transact = partial(transactions.handle, broker.transactions)
@@ -165,7 +165,7 @@ def old_handlers_of(broker: Broker) -> dict[Api, Handler]:
 
 
 class Dispatcher:
-    def __init__(self, broker: Broker, handlers: Mapping[Api, Handler]) -> None:
+    def __init__(self, broker: Broker, handlers: Mapping[ApiKey, Handler]) -> None:
         guarded = broker.auth.guarded
         self._handlers = {int(api): guarded(handler) for api, handler in handlers.items()}
         self._old = {int(api): guarded(handler) for api, handler in old_handlers_of(broker).items()}

@@ -29,6 +29,11 @@ from engine.broker.call import Handler
 from engine.broker.debug.debug_server import DebugServer
 from engine.broker.dispatch import Dispatcher
 from engine.broker.events import Ring
+from engine.broker.kraft.controller_peer import connect_to_controller
+from engine.broker.kraft.mode import KRaftMode
+from engine.broker.kraft.observer import open_observer
+from engine.broker.kraft.quorum_node import OpenQuorum, QuorumNode
+from engine.broker.kraft.raft_manager import RaftEnvironment
 from engine.broker.metadata_source import MetadataSource, SourceContext
 from engine.broker.metrics.broker_metrics import BrokerMetrics
 from engine.broker.metrics.metrics_server import MetricsServer
@@ -44,7 +49,7 @@ from engine.config.kraft import KRaftBrokerConfig
 from engine.links import Links
 from engine.storage.directory import LogDirectory
 from engine.storage.log import Emit
-from engine.wire.apis import APIS, Api
+from engine.wire.apis import APIS, ApiKey
 from engine.wire.codec import Apis
 from engine.wire.kraft_apis import KRAFT_APIS
 
@@ -65,11 +70,15 @@ class Environment:
 
     rules = KAFKAS
 
-    def __init__(self, config: BrokerConfig, home: Path | None = None) -> None:
-        """`home`: where the files of the process are kept; by default, in the first directory."""
+    def __init__(
+        self, config: BrokerConfig, home: Path | None = None, quorum: OpenQuorum | None = None
+    ) -> None:
+        """`home`: where the files of the process are kept; by default, in the first directory.
+        `quorum`: of the controller in the same process, if there is one."""
         self.config = config
         self.links = Links.from_environment()
         self.random = Random()
+        self.quorum = quorum
         self.events = Ring()
         self.home = home or Path(config.log_dirs[0])
         self.peers = PeerSecurity(config)  # of connections to other brokers
@@ -104,8 +113,18 @@ class Environment:
 
     def source(self, context: SourceContext) -> MetadataSource:
         """The mode of the cluster."""
+        if isinstance(self.config, KRaftBrokerConfig):
+            open_quorum = self.quorum or partial(self._observe, self.config, context)
+            return KRaftMode(context, self.config, open_quorum)
         connect = partial(connect_zookeeper, self.config, self.links)
         return ZooKeeperMode(context, connect, self.home / SESSION_FILE, self.rules.elect)
+
+    def _observe(
+        self, config: KRaftBrokerConfig, context: SourceContext, stack: AsyncExitStack
+    ) -> QuorumNode:
+        connect = partial(connect_to_controller, self.links)
+        environment = RaftEnvironment(self.now, self.random.randrange, connect, context.report)
+        return open_observer(config, context.emit, environment, stack)
 
     def connect(self, host: str, port: int, peer_id: int, client_id: str, timeout_s: float) -> Peer:
         shared = self.links, client_id, timeout_s, self.peers
@@ -116,7 +135,7 @@ class Environment:
         """Between brokers, and with clients."""
         return KRAFT_APIS if isinstance(self.config, KRaftBrokerConfig) else APIS
 
-    def server(self, broker: Broker, handlers: Mapping[Api, Handler]) -> ServerSetup:
+    def server(self, broker: Broker, handlers: Mapping[ApiKey, Handler]) -> ServerSetup:
         dispatcher, connections = Dispatcher(broker, handlers), set[Connection]()
         handle: Handle = dispatcher.handle
         metrics = None

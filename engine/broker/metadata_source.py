@@ -22,7 +22,7 @@ from engine.metadata.gateway import ControllerGateway
 from engine.metadata.lifecycle import BrokerLifecycle
 from engine.security.authorizer import AclAuthorizer
 from engine.storage.log import Emit
-from engine.wire.apis import Api
+from engine.wire.apis import ApiKey
 
 
 class SourceContext(NamedTuple):
@@ -47,11 +47,14 @@ class MetadataSource(Protocol):
     async def connect(self, stack: AsyncExitStack) -> str:
         """Reach the store, until the stack is unwound. Returns the id of the cluster."""
 
+    def claim(self, directory: Any, cluster_id: str) -> None:
+        """Refuse a log directory that is not this broker's, or of another cluster."""
+
     def gateway(
         self, configs: ConfigCache, authorizer: AclAuthorizer | None
     ) -> ControllerGateway: ...
 
-    def handlers(self, broker: Broker) -> Mapping[Api, Handler]:
+    def handlers(self, broker: Broker) -> Mapping[ApiKey, Handler]:
         """Of the requests that only brokers of this mode get."""
 
     async def load(self, broker: Broker, topics: Iterable[str]) -> None:

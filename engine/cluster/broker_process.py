@@ -68,8 +68,8 @@ class BrokerProcess(NodeProcess):
     @property
     def log_directories(self) -> list[Path]:
         listed = self._settings.get("log.dirs") or self._settings.get("log.dir") or ""
-        names = [name.strip() for name in listed.split(",") if name.strip()]
-        return [Path(name) for name in names] or [self.directory]
+        listed = f"{listed or self.directory},{self._settings.get('metadata.log.dir', '')}"
+        return [Path(name.strip()) for name in listed.split(",") if name.strip()]
 
     # -- start ---------------------------------------------------------------------------
 

@@ -162,6 +162,15 @@ class Cluster:
         """The names of ZooKeeper servers, or of controllers, that this cluster has started."""
         return self._servers.names
 
+    @property
+    def metadata_name(self) -> str | None:
+        """The name that stands for all of them, in `cut` and `kill`; None: they are the brokers."""
+        return self._servers.all_name
+
+    @property
+    def is_kraft(self) -> bool:
+        return self._quorum is not None
+
     def _need_zookeeper(self, what: str) -> None:
         if self._quorum is not None:
             raise invalid_request(

@@ -68,6 +68,10 @@ class ControllerQuorum:
         return ",".join(f"{id}@{HOST}:{port}" for id, port in voters.items())
 
     @property
+    def all_name(self) -> str | None:
+        return CONTROLLERS if self.controllers else None
+
+    @property
     def directory(self) -> Path | None:
         return None
 
@@ -93,7 +97,7 @@ class ControllerQuorum:
         return [*self.controllers] if end == CONTROLLERS else [end]
 
     def within(self, one: End, other: End) -> bool:
-        return CONTROLLERS in (one, other) and {one, other} <= {*self.link_names}
+        return False  # a controller can be cut off from all controllers
 
     # -- for brokers ---------------------------------------------------------------------
 
@@ -111,7 +115,8 @@ class ControllerQuorum:
 
     def prepare(self, number: int, directories: list[Path]) -> None:
         for directory in directories:
-            if read_meta_properties(directory) is None:
+            broken = directory.exists() and not directory.is_dir()  # the broker will tell
+            if not broken and read_meta_properties(directory) is None:
                 format_directory(directory, number, self._cluster_id, now())
 
     # -- start and stop ------------------------------------------------------------------

@@ -79,6 +79,10 @@ class ZookeeperEnsemble:
         return next(iter(self.servers.values())).data_dir if alone else None
 
     @property
+    def all_name(self) -> str | None:
+        return ZOOKEEPER
+
+    @property
     def names(self) -> list[str]:
         """Of the servers that this cluster has started."""
         return [*self._names]

@@ -42,6 +42,10 @@ class MetadataServers(Protocol):
         """Of a ZooKeeper server that is alone."""
 
     @property
+    def all_name(self) -> str | None:
+        """The name that stands for all of them; None: they are the brokers."""
+
+    @property
     def names(self) -> list[str]:
         """Of those that this cluster has started."""
 

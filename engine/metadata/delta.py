@@ -76,6 +76,7 @@ class MetadataDelta:
     brokers: Sequence[BrokerRegistration] | None = None  # all that are live; None: as they were
     partitions: Sequence[PartitionChange] = ()  # as clients see them
     roles: Sequence[PartitionChange] = ()  # partitions that this broker leads or follows
+    updates: Sequence[PartitionChange] = ()  # of such a partition, in the same leader epoch
     stops: Sequence[ReplicaStop] = ()  # partitions that it leads and follows no more
     # ("topics", NAME) or ("brokers", ID) -> all that is set for it; None: it is gone
     configs: Mapping[tuple[str, str], Mapping[str, str] | None] = field(default_factory=dict)

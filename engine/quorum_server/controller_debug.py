@@ -4,6 +4,7 @@
 
     {"ask": "state"}                            ──>
                       <──  {"node": 101, "role": "leader", "epoch": 3, "leader": 101, ...}
+    {"ask": "metadata", "topic": "orders"}      what it has of brokers, topics, and one topic
     {"ask": "events", "after": 17, "most": 500}
     {"ask": "links", "heal": true, "change": {"1": {"out_cut": true}}}     by node ids
 
@@ -19,6 +20,7 @@ from typing import Any
 from engine.broker.debug.control_server import ControlServer, Requests, change_links, events_after
 from engine.broker.events import Ring
 from engine.links import Links
+from engine.metadata.image import MetadataImage
 from engine.model import NO_BROKER
 from engine.raft.raft_client import RaftClient
 
@@ -33,15 +35,16 @@ class ControllerDebugServer(ControlServer):
         links: Links,
         events: Ring,
         now: Callable[[], int],  # ms since 1970
-        brokers: Callable[[], list[dict[str, Any]]],  # that are registered; see `quorum_facts`
+        image: Callable[[], MetadataImage],  # of the committed records
     ) -> None:
         super().__init__(home / CONTROL_FILE, self._asks)
         self._client, self._links, self._events = client, links, events
-        self._now, self._brokers = now, brokers
+        self._now, self._image = now, image
 
     def _asks(self) -> Requests:
         return {
             "state": self._state,
+            "metadata": lambda topic=None: metadata_facts(self._image(), topic),
             "events": partial(events_after, self._events),
             "links": partial(change_links, self._links),
         }
@@ -50,16 +53,17 @@ class ControllerDebugServer(ControlServer):
         return {
             "node": self._client.identity.node_id,
             "at": self._now(),
-            **quorum_facts(self._client),
-            "brokers": self._brokers(),
+            **quorum_facts(self._client, self._image()),
             "events": self._events.total,
             "faults": {name: asdict(link) for name, link in self._links.faults().items()},
         }
 
 
-def quorum_facts(client: RaftClient) -> dict[str, Any]:
-    """What a node knows of the quorum."""
+def quorum_facts(client: RaftClient, image: MetadataImage) -> dict[str, Any]:
+    """What a node knows of the quorum, and of the brokers."""
     return {
+        "registered": sorted(image.brokers),
+        "fenced": sorted(id for id, broker in image.brokers.items() if broker.fenced),
         "role": client.state.value,
         "epoch": client.epoch,
         "leader": NO_BROKER if client.leader is None else client.leader,  # -1: it knows none
@@ -67,4 +71,18 @@ def quorum_facts(client: RaftClient) -> dict[str, Any]:
         "log_end": client.log.end.offset,
         "high_watermark": client.high_watermark,
         "voters": sorted(client.identity.voters),
+    }
+
+
+def metadata_facts(image: MetadataImage, topic: str | None) -> dict[str, Any]:
+    """What is known of topics and brokers, and of the partitions of one topic: leader, ISR."""
+    found = image.topics.get(topic) if topic is not None else None
+    return {
+        "offset": image.offset,
+        "topics": list(image.topics),
+        "unfenced": sorted(id for id, broker in image.brokers.items() if not broker.fenced),
+        "partitions": {
+            number: (partition.leader, partition.isr)
+            for number, partition in (found.partitions.items() if found else ())
+        },
     }

@@ -124,9 +124,7 @@ class ControllerServer:
     def _debug_server(self, controller: Controller) -> ControllerDebugServer:
         raft = controller.raft
         known = raft.client, self._links, self._events, raft.now
-        return ControllerDebugServer(
-            self._directory, *known, lambda: controller.gateway.snapshot()["brokers"]
-        )
+        return ControllerDebugServer(self._directory, *known, lambda: controller.loader.image)
 
     def _report(self, kind: str, **facts: Any) -> None:
         self._emit(Event(kind, clock(), facts))

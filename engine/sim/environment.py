@@ -25,7 +25,7 @@ from engine.sim.process import SimulatedProcess
 from engine.sim.serving import SimulatedServer
 from engine.sim.zookeeper.client import SimulatedZookeeperClient
 from engine.storage.log import Emit
-from engine.wire.apis import Api
+from engine.wire.apis import ApiKey
 from engine.zookeeper.client import Session
 
 
@@ -86,7 +86,7 @@ class SimulatedEnvironment(Environment):
         called = Port(self.config.inter_broker_listener, port)
         return SimulatedPeer(self._process, self.links, peer_id, called, timeout_s)
 
-    def server(self, broker: Broker, handlers: Mapping[Api, Handler]) -> Any:
+    def server(self, broker: Broker, handlers: Mapping[ApiKey, Handler]) -> Any:
         """Messages have no transport that could be secured: the listener's name stands for it."""
         server = SimulatedServer(self._process, broker, handlers)
         return ServerSetup(cast(Any, server), lambda listener: cast(Any, listener.name), None)

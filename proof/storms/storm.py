@@ -160,7 +160,7 @@ class Storm:
     def _is_calm(self) -> bool:
         """All brokers are up, none is stopping or paused, every replica is in sync, and ZooKeeper
         has all its servers: no session is about to end."""
-        if self._world.ensemble.leader is None or self._world.ensemble.away:
+        if self._world.zookeeper.ensemble.leader is None or self._world.zookeeper.ensemble.away:
             return False
         running_brokers = [node.current for node in self._world.nodes.values()]
         stays = all(running is not None and not running.is_stopping for running in running_brokers)
@@ -179,8 +179,8 @@ class Storm:
             self._world.stop(broker)
 
     def _expire(self) -> None:
-        if (broker := self._victim()) and self._world.ensemble.leader is not None:
-            self._world.expire(broker)
+        if (broker := self._victim()) and self._world.zookeeper.ensemble.leader is not None:
+            self._world.zookeeper.expire(broker)
 
     def _elect(self) -> None:
         """Elect the preferred leader, as an administrator does."""
@@ -209,22 +209,24 @@ class Storm:
             (znodes.state_path(partition), znodes.topic_path(partition.topic), config, *NODES)
         )
         if path not in self._written:
-            before, data = world.get(path), others.choice(NONSENSE)
+            before, data = world.zookeeper.get(path), others.choice(NONSENSE)
             if path == config:
                 data = znodes.encode_config({**znodes.decode_config(before or b""), **UNKNOWN})
             self._written[path] = before, data
-            world.write(path, data)
+            world.zookeeper.write(path, data)
 
     def _rewrite(self, path: str) -> None:
         """Restore the data from before, unless the node was changed or deleted since."""
         before, data = self._written.pop(path)
-        if self._world.get(path) == data:
-            self._world.write(path, before)
+        if self._world.zookeeper.get(path) == data:
+            self._world.zookeeper.write(path, before)
 
     def _leave(self, chance: Random) -> None:
         """One of ZooKeeper's servers is killed, or says nothing any more."""
-        if up := self._world.ensemble.up:
-            leave = chance.choice((self._world.kill_zookeeper, self._world.silence_zookeeper))
+        if up := self._world.zookeeper.ensemble.up:
+            leave = chance.choice(
+                (self._world.zookeeper.kill_server, self._world.zookeeper.silence_server)
+            )
             leave(chance.choice(up))
 
     # -- links ---------------------------------------------------------------------------
@@ -264,9 +266,9 @@ class Storm:
         for path in sorted(self._written):
             if self._others is not None and self._others.random() < likely:
                 self._rewrite(path)
-        for server in world.ensemble.away:
+        for server in world.zookeeper.ensemble.away:
             if self._servers is not None and self._servers.random() < likely:
-                world.restart_zookeeper(server)
+                world.zookeeper.restart_server(server)
         for broker, node in world.nodes.items():
             if node.current is None and chance.random() < likely and self._has_power(broker):
                 self._without_power.pop(broker, None)
