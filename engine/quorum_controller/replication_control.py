@@ -125,8 +125,10 @@ class ReplicationControlManager:
         return [*self.without_broker(broker), self.cluster.fence(broker)]
 
     def unfenced(self, broker: int) -> list[Any]:
-        """It may lead the partitions that have no leader now."""
-        waiting = (it for it in self._all() if it[2].leader == NO_BROKER)
+        """It may lead the partitions that have no leader now. One that was on its way to a stop
+        leads nothing more before its next start."""
+        stops = self.image.brokers[broker].in_controlled_shutdown
+        waiting = (it for it in self._all() if it[2].leader == NO_BROKER and not stops)
         builder = PartitionChangeBuilder(
             lambda it: it == broker or self.cluster.is_active(it), self.builder.elect
         )
