@@ -149,7 +149,8 @@ class BrokerServer:
 
     def _debug_server(self, broker: Broker, server: Server) -> DebugServer:
         source = self._source
-        return DebugServer(self._environment.home, broker, server, lambda: source.session_id)
+        known = (lambda: source.session_id), (lambda: source.quorum)
+        return DebugServer(self._environment.home, broker, server, *known)
 
     async def _wait_until_known(self, broker: Broker) -> bool:
         """Wait until the controller has sent the metadata; False if the broker is to stop."""

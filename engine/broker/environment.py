@@ -29,11 +29,9 @@ from engine.broker.call import Handler
 from engine.broker.debug.debug_server import DebugServer
 from engine.broker.dispatch import Dispatcher
 from engine.broker.events import Ring
-from engine.broker.kraft.controller_peer import connect_to_controller
 from engine.broker.kraft.mode import KRaftMode
 from engine.broker.kraft.observer import open_observer
-from engine.broker.kraft.quorum_node import OpenQuorum, QuorumNode
-from engine.broker.kraft.raft_manager import RaftEnvironment
+from engine.broker.kraft.quorum_node import NodeContext, OpenQuorum
 from engine.broker.metadata_source import MetadataSource, SourceContext
 from engine.broker.metrics.broker_metrics import BrokerMetrics
 from engine.broker.metrics.metrics_server import MetricsServer
@@ -71,14 +69,14 @@ class Environment:
     rules = KAFKAS
 
     def __init__(
-        self, config: BrokerConfig, home: Path | None = None, quorum: OpenQuorum | None = None
+        self, config: BrokerConfig, home: Path | None = None, open_quorum: OpenQuorum | None = None
     ) -> None:
         """`home`: where the files of the process are kept; by default, in the first directory.
-        `quorum`: of the controller in the same process, if there is one."""
+        `open_quorum`: of the controller in the same process, if there is one."""
         self.config = config
         self.links = Links.from_environment()
         self.random = Random()
-        self.quorum = quorum
+        self.open_quorum = open_quorum
         self.events = Ring()
         self.home = home or Path(config.log_dirs[0])
         self.peers = PeerSecurity(config)  # of connections to other brokers
@@ -114,17 +112,11 @@ class Environment:
     def source(self, context: SourceContext) -> MetadataSource:
         """The mode of the cluster."""
         if isinstance(self.config, KRaftBrokerConfig):
-            open_quorum = self.quorum or partial(self._observe, self.config, context)
-            return KRaftMode(context, self.config, open_quorum)
+            open_quorum = self.open_quorum or partial(open_observer, self.config)
+            node = NodeContext(context, self.links, self.events, self.random)
+            return KRaftMode(context, self.config, partial(open_quorum, node))
         connect = partial(connect_zookeeper, self.config, self.links)
         return ZooKeeperMode(context, connect, self.home / SESSION_FILE, self.rules.elect)
-
-    def _observe(
-        self, config: KRaftBrokerConfig, context: SourceContext, stack: AsyncExitStack
-    ) -> QuorumNode:
-        connect = partial(connect_to_controller, self.links)
-        environment = RaftEnvironment(self.now, self.random.randrange, connect, context.report)
-        return open_observer(config, context.emit, environment, stack)
 
     def connect(self, host: str, port: int, peer_id: int, client_id: str, timeout_s: float) -> Peer:
         shared = self.links, client_id, timeout_s, self.peers

@@ -71,6 +71,10 @@ class MetadataSource(Protocol):
         """Whether this broker has done all that its own controller, if it has one, told it."""
 
     @property
+    def quorum(self) -> Mapping[str, Any] | None:
+        """Of a controller in the same process: its state, for labs; None if there is none."""
+
+    @property
     def session_id(self) -> int | None:
         """Of a session with ZooKeeper; None while there is none."""
 

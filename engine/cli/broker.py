@@ -17,6 +17,7 @@ its log, and goes on with the others.
 import asyncio
 import logging
 from argparse import ArgumentParser, Namespace
+from functools import partial
 from pathlib import Path
 
 from engine.broker.broker_server import BrokerServer
@@ -24,8 +25,10 @@ from engine.broker.environment import Environment
 from engine.cli.main import FAILED
 from engine.cli.options import Options, add_config, add_options, setting
 from engine.config import BrokerConfig
-from engine.config.kraft import KRaftBrokerConfig
+from engine.config.kraft import CONTROLLER, KRaftBrokerConfig
 from engine.config.properties import parse_properties
+from engine.config.quorum import parse_voters
+from engine.quorum_server.combined_node import open_combined
 
 REQUIRED: Options = {
     "id N": (int, None, "the broker's number"),
@@ -63,10 +66,20 @@ def settings_of(options: Namespace) -> dict[str, str]:
         settings |= parse_properties(options.properties.read_text(), escapes=True)
     settings |= dict(options.config)
     if "process.roles" in settings:
+        _add_controller_listener(settings, options.id)
         return {"node.id": str(options.id), **settings}
     if options.zookeeper:
         settings = {"zookeeper.connect": options.zookeeper, **settings}
     return {"broker.id": str(options.id), **settings}
+
+
+def _add_controller_listener(settings: dict[str, str], id: int) -> None:
+    """A controller in the same process listens as the list of voters says, or another key."""
+    names = settings.get("controller.listener.names", "")
+    is_told = any(text.startswith(f"{names}://") for text in settings["listeners"].split(","))
+    if CONTROLLER in settings["process.roles"] and names and not is_told:
+        host, port = parse_voters(settings["controller.quorum.voters"], id)[id]
+        settings["listeners"] += f",{names}://{host}:{port}"
 
 
 def run(options: Namespace) -> int:
@@ -81,7 +94,10 @@ def run(options: Namespace) -> int:
     def ready(port: int) -> None:
         print(f"ready broker={options.id} port={port}", flush=True)
 
-    environment = Environment(config, options.data)
+    open_quorum = None
+    if isinstance(config, KRaftBrokerConfig) and config.is_combined:
+        open_quorum = partial(open_combined, config)
+    environment = Environment(config, options.data, open_quorum)
     if options.rule:
         from proof.challenges.guard import RuleFailure
         from proof.challenges.in_broker import real_rules

@@ -14,9 +14,15 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from engine.config.broker import BrokerConfig
-from engine.config.key import key
+from engine.config.key import invalid, key
 from engine.config.listeners import Listener
-from engine.config.quorum import VOTERS, QuorumKeys, VoterAddress, parse_voters
+from engine.config.quorum import (
+    STANDARD_AUTHORIZER,
+    VOTERS,
+    QuorumKeys,
+    VoterAddress,
+    parse_voters,
+)
 from engine.errors import invalid_config
 
 BROKER, CONTROLLER = "broker", "controller"  # the roles
@@ -32,6 +38,11 @@ def _roles(name: str, value: Any) -> None:
     if len({*value}) < len(value):
         listed = ",".join(value)
         raise invalid_config(f"Duplicate role names found in `process.roles`: {listed}")
+
+
+def _authorizer(name: str, value: Any) -> None:
+    if value not in ("", STANDARD_AUTHORIZER):
+        raise invalid(name, value, f"there is one authorizer, {STANDARD_AUTHORIZER}")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,10 +67,11 @@ class KRaftBrokerConfig(QuorumKeys, BrokerConfig):
     """Where the metadata log is; by default in the first log directory."""
     broker_heartbeat_interval_ms: int = key(2000)
     """How often a broker tells the controller that it is alive."""
-    broker_session_timeout_ms: int = key(9000)
-    """After this silence the controller fences a broker."""
     initial_broker_registration_timeout_ms: int = key(60_000)
     """How long a broker that starts tries to register."""
+
+    authorizer_class_name: str = key("", _authorizer)
+    """The class that checks ACLs; without one everything is allowed."""
 
     @property
     def voters(self) -> Mapping[int, VoterAddress]:
@@ -76,6 +88,22 @@ class KRaftBrokerConfig(QuorumKeys, BrokerConfig):
         """Of the broker: without the listener of a controller in the same process."""
         return self._listed(self._without_controllers(self.listeners))
 
+    def protocol_of(self, listener: str) -> str:
+        names = [text.partition(":")[0].upper() for text in self.listener_security_protocol_map]
+        if listener in self._controller_names and listener not in names:
+            return "PLAINTEXT"
+        return super().protocol_of(listener)
+
+    @property
+    def _controller_names(self) -> set[str]:
+        return {name.upper() for name in self.controller_listener_names}
+
+    @property
+    def controller_listener(self) -> Listener:
+        """Of the controller in the same process."""
+        brokers = self._without_controllers(self.listeners)
+        return self._listed(tuple(text for text in self.listeners if text not in brokers))[0]
+
     @property
     def advertised(self) -> tuple[Listener, ...]:
         if self.advertised_listeners:
@@ -83,7 +111,7 @@ class KRaftBrokerConfig(QuorumKeys, BrokerConfig):
         return self.endpoints
 
     def _without_controllers(self, texts: tuple[str, ...]) -> tuple[str, ...]:
-        names = {name.upper() for name in self.controller_listener_names}
+        names = self._controller_names
         return tuple(text for text in texts if text.partition(":")[0].upper() not in names)
 
     @classmethod

@@ -41,13 +41,6 @@ class QuorumKeys(Config):
     controller_quorum_retry_backoff_ms: int = key(20, at_least(0))
     """The wait after a request that has failed."""
 
-
-@dataclass(frozen=True, kw_only=True)
-class ControllerConfig(QuorumKeys):
-    """See the keys of a broker in broker.py; the others of Kafka's controllers are not served."""
-
-    kind: ClassVar[str] = "controller"
-
     broker_session_timeout_ms: int = key(9000, at_least(1))
     """A broker without a heartbeat for so long is fenced."""
 
@@ -59,6 +52,13 @@ class ControllerConfig(QuorumKeys):
 
     metadata_log_max_snapshot_interval_ms: int = key(3_600_000, at_least(0))
     """A snapshot is made of the records that have waited for one so long; 0: only by bytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerConfig(QuorumKeys):
+    """See the keys of a broker in broker.py; the others of Kafka's controllers are not served."""
+
+    kind: ClassVar[str] = "controller"
 
     auto_leader_rebalance_enable: bool = key(True)
     """Whether preferred leaders get their partitions back by themselves."""

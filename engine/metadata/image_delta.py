@@ -35,9 +35,9 @@ class ImageDelta:
         self._broker_id = broker_id
         self._told: dict[TopicPartition, PartitionRegistration] = {}
 
-    def first(self, image: MetadataImage, changes: ImageChanges) -> MetadataDelta:
-        """Everything, for a broker that knows nothing yet. `changes`: all since an empty image."""
-        delta = self._delta(image, changes, is_first=True)
+    def first(self, image: MetadataImage) -> MetadataDelta:
+        """Everything, for a broker that knows nothing yet."""
+        delta = self._delta(image, everything(image), is_first=True)
         assert delta is not None, "the list of brokers is in every first delta"
         return delta
 
@@ -113,6 +113,19 @@ class ImageDelta:
             kind, told = self._local(change, is_first=is_first)
             found[kind] += told
         return found
+
+
+def everything(image: MetadataImage) -> ImageChanges:
+    """As if all of it had changed."""
+    return ImageChanges(
+        features=set(image.features),
+        brokers=set(image.brokers),
+        partitions={partition for partition, _ in image.partitions()},
+        configs=set(image.configs),
+        quotas=set(image.quotas),
+        acls={binding.resource for binding in image.acls.values()},
+        credentials=set(image.credentials),
+    )
 
 
 def live_brokers(image: MetadataImage) -> list[BrokerRegistration]:

@@ -20,7 +20,7 @@ from engine.config.broker import principals
 from engine.config.key import key
 from engine.config.quorum import ControllerConfig, VoterAddress
 from engine.controller.election import Elect, elect
-from engine.metadata.image import MetadataImage
+from engine.metadata.image import ImageChanges, MetadataImage
 from engine.quorum_controller.controller_events import events_of
 from engine.quorum_server.controller_administration import administrators_handlers
 from engine.quorum_server.controller_handlers import ControllerHandlers
@@ -119,8 +119,14 @@ class _Watcher:
                 self._report(kind, **facts)
 
 
-def _publish(known: ControllerMetadata, service: QuorumControllerService, node: int) -> None:
-    known.apply(service.loader.image, node, active=service.is_active)
+def _publish(
+    known: ControllerMetadata,
+    service: QuorumControllerService,
+    node: int,
+    image: MetadataImage,
+    changes: ImageChanges,
+) -> None:
+    known.apply(image, changes, node, active=service.is_active)
 
 
 def of_topics(config: ControllerConfig, node: int) -> BrokerConfig:

@@ -19,9 +19,9 @@ from typing import Any
 
 from engine.broker.debug.control_server import ControlServer, Requests, change_links, events_after
 from engine.broker.events import Ring
+from engine.broker.kraft.quorum_node import quorum_facts
 from engine.links import Links
 from engine.metadata.image import MetadataImage
-from engine.model import NO_BROKER
 from engine.raft.raft_client import RaftClient
 
 CONTROL_FILE = "controller.control"
@@ -57,21 +57,6 @@ class ControllerDebugServer(ControlServer):
             "events": self._events.total,
             "faults": {name: asdict(link) for name, link in self._links.faults().items()},
         }
-
-
-def quorum_facts(client: RaftClient, image: MetadataImage) -> dict[str, Any]:
-    """What a node knows of the quorum, and of the brokers."""
-    return {
-        "registered": sorted(image.brokers),
-        "fenced": sorted(id for id, broker in image.brokers.items() if broker.fenced),
-        "role": client.state.value,
-        "epoch": client.epoch,
-        "leader": NO_BROKER if client.leader is None else client.leader,  # -1: it knows none
-        "log_start": client.log.start_offset,
-        "log_end": client.log.end.offset,
-        "high_watermark": client.high_watermark,
-        "voters": sorted(client.identity.voters),
-    }
 
 
 def metadata_facts(image: MetadataImage, topic: str | None) -> dict[str, Any]:

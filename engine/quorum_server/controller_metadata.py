@@ -27,9 +27,10 @@ class ControllerMetadata:
     configs: ConfigCache
     authorizer: AclAuthorizer | None
 
-    def apply(self, image: MetadataImage, node: int, *, active: bool) -> None:
+    def apply(
+        self, image: MetadataImage, changes: ImageChanges, node: int, *, active: bool
+    ) -> None:
         """`node`: of this controller. Only the active one accepts changes."""
-        changes = image.take_changes()
         delta = MetadataDelta(
             controller=node if active else NO_BROKER,
             brokers=_live(image) if changes.brokers else None,

@@ -19,14 +19,15 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, NamedTuple, TypeVar
 
 from engine.broker.kraft.raft_manager import RaftManager
+from engine.broker.kraft.snapshot_generator import SnapshotGenerator
 from engine.config.quorum import ControllerConfig
 from engine.controller.election import Elect, elect
 from engine.errors import ApiException, ErrorCode
+from engine.metadata.image import ImageChanges, MetadataImage
 from engine.metadata.records.framing import encode_record
 from engine.model import Callbacks
 from engine.quorum_controller.quorum_controller import QuorumController, QuorumControllerConfig
 from engine.quorum_controller.result import ControllerResult
-from engine.quorum_server.snapshot_generator import SnapshotGenerator
 from engine.raft.metadata_loader import MetadataLoader
 from engine.storage import records
 from engine.storage.records import Record
@@ -55,7 +56,7 @@ class QuorumControllerService:
     ) -> None:
         self.raft, self.loader, self._config = raft, loader, config
         self.active: QuorumController | None = None
-        self.image_changed = Callbacks[[]]()  # the committed one
+        self.image_changed = Callbacks[[MetadataImage, ImageChanges]]()  # the committed one
         self._bootstrap, self._report, self._elect = bootstrap, report, elect
         self._epoch = -1  # in which this node is active
         self._waiting: deque[WaitingWrite] = deque()
@@ -127,7 +128,7 @@ class QuorumControllerService:
     def committed(self, offset: int) -> None:
         """Everything before this offset is committed."""
         self.loader.committed(offset)
-        self.image_changed()
+        self.image_changed(self.loader.image, self.loader.image.take_changes())
         self._snapshots.generate(self.raft.now())
         while self._waiting and self._waiting[0].offset < offset:
             done = self._waiting.popleft().done

@@ -84,12 +84,13 @@ class DebugServer:
         broker: Broker,
         server: Server,
         session: Callable[[], int | None],  # with ZooKeeper; None while there is no connection
+        quorum: Callable[[], Mapping[str, Any] | None],  # of a controller in the same process
     ) -> None:
         self._broker = broker
         self._broker_server = server
         self._links, self._faults = broker.links, broker.request_faults
         self._events = broker.events
-        self._session = session
+        self._session, self._quorum = session, quorum
         self._control = ControlServer(home / CONTROL_FILE, self._requests_of_connection)
         self._counting = False
         self._counted: tuple[int, dict[str, tuple[int, int]]] = (0, {})  # when, and the rows
@@ -147,6 +148,7 @@ class DebugServer:
             "transactions": connection.if_changed("transactions", broker.transactions.snapshot()),
             "request_faults": self._faults.rows(),
             "requests": self._counts(),
+            **({} if (quorum := self._quorum()) is None else {"quorum": quorum}),
             "rows": rows,
             "gone": gone,
         }

@@ -15,7 +15,7 @@ waits: new topics, another ISR, new producer ids.
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
@@ -37,12 +37,13 @@ from engine.broker.kraft.controller_channel import ControllerChannel
 from engine.broker.kraft.forwarding import FORWARDED, ForwardingManager
 from engine.broker.kraft.gateway import KRaftGateway
 from engine.broker.kraft.lifecycle_manager import BrokerLifecycleManager, BrokerState
-from engine.broker.kraft.quorum_node import OpenQuorum
+from engine.broker.kraft.quorum_node import QuorumNode
 from engine.broker.metadata_source import SourceContext
 from engine.config.kraft import KRaftBrokerConfig
 from engine.config.listeners import PROTOCOLS
 from engine.errors import ErrorCode
 from engine.metadata.delta import MetadataDelta, ReplicaStop
+from engine.metadata.image import ImageChanges, MetadataImage
 from engine.metadata.image_delta import ImageDelta
 from engine.metadata.lifecycle import LifecycleStep
 from engine.metadata.meta_properties import claim
@@ -56,7 +57,10 @@ log = logging.getLogger(__name__)
 
 class KRaftMode:
     def __init__(
-        self, context: SourceContext, config: KRaftBrokerConfig, open_quorum: OpenQuorum
+        self,
+        context: SourceContext,
+        config: KRaftBrokerConfig,
+        open_quorum: Callable[[AsyncExitStack], Awaitable[QuorumNode]],
     ) -> None:
         self._context, self._config, self._open_quorum = context, config, open_quorum
         self._deltas = ImageDelta(config.node_id)
@@ -72,7 +76,7 @@ class KRaftMode:
     # -- start -----------------------------------------------------------------------------
 
     async def connect(self, stack: AsyncExitStack) -> str:
-        node = self._node = self._open_quorum(stack)
+        node = self._node = await self._open_quorum(stack)
         self._channel = self._open_channel("heartbeat", stack)
         self._forwarding = ForwardingManager(
             self._open_channel("forwarding", stack), self._config.request_timeout_ms / 1000
@@ -163,16 +167,15 @@ class KRaftMode:
 
     # -- what is committed -----------------------------------------------------------------
 
-    def _image_changed(self) -> None:
+    def _image_changed(self, image: MetadataImage, changes: ImageChanges) -> None:
         self._lifecycle.metadata_changed()
         if self._broker is not None:
-            image = self._node.loader.image
-            for delta in self._deltas.next(image, image.take_changes()):
+            for delta in self._deltas.next(image, changes):
                 self._apply(self._broker, delta)
 
     def _apply_first(self, broker: Broker) -> None:
         image = self._node.loader.image
-        delta = self._deltas.first(image, image.take_changes())
+        delta = self._deltas.first(image)
         strays = self._strays(broker)
         if strays:
             log.warning("deleting replicas that this broker has no more: %s", strays)
@@ -205,6 +208,11 @@ class KRaftMode:
     @property
     def is_settled(self) -> bool:
         return self._lifecycle.state is BrokerState.RUNNING
+
+    @property
+    def quorum(self) -> Mapping[str, Any] | None:
+        node = self._node
+        return node.facts() if node.raft.client.identity.is_voter else None
 
     @property
     def session_id(self) -> int | None:

@@ -4,44 +4,54 @@ DIR/meta.properties            written by `storage format`: without it there is 
 DIR/__cluster_metadata-0/      the copy of the log, snapshots, the quorum state
 
 DIR is metadata.log.dir, or the first log directory. The log goes on where the last run has left it.
+Each node makes snapshots of its own, from its own image.
 """
 
 import os
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 
-from engine.broker.kraft.quorum_node import QuorumNode
+from engine.broker.kraft.controller_peer import connect_to_controller
+from engine.broker.kraft.quorum_node import NodeContext, QuorumNode
 from engine.broker.kraft.raft_manager import RaftEnvironment, RaftManager
+from engine.broker.kraft.snapshot_generator import SnapshotGenerator
 from engine.config.kraft import KRaftBrokerConfig
+from engine.metadata.image import ImageChanges, MetadataImage
 from engine.metadata.meta_properties import claim
 from engine.model import Callbacks
 from engine.raft.metadata_directory import MetadataDirectory
 from engine.raft.metadata_loader import MetadataLoader
 from engine.raft.model import QuorumIdentity
 from engine.storage.directory import lock_directory
-from engine.storage.log import Emit
 
 
-def open_observer(
-    config: KRaftBrokerConfig, emit: Emit, environment: RaftEnvironment, stack: AsyncExitStack
+async def open_observer(
+    config: KRaftBrokerConfig, node: NodeContext, stack: AsyncExitStack
 ) -> QuorumNode:
+    source = node.source
     directory = Path(config.metadata_log_dir or config.log_dirs[0])
     cluster_id = claim(directory, config.node_id).cluster_id
     if str(directory) not in config.log_dirs:  # the others are locked already
         stack.callback(os.close, lock_directory(directory))
-    voters, now = config.voters, environment.now
-    metadata = MetadataDirectory(directory, voters, now(), emit)
-    stack.callback(lambda: metadata.close(now()))
-    loader, image_changed = MetadataLoader(metadata.log), Callbacks[[]]()
+    voters = config.voters
+    metadata = MetadataDirectory(directory, voters, source.now(), source.emit)
+    stack.callback(lambda: metadata.close(source.now()))
+    loader = MetadataLoader(metadata.log)
+    image_changed = Callbacks[[MetadataImage, ImageChanges]]()
 
     def committed(offset: int) -> None:
         loader.committed(offset)
-        image_changed()
+        image_changed(loader.image, loader.image.take_changes())
+        snapshots.generate(raft.now())
 
+    connect = partial(connect_to_controller, node.links)
     raft = RaftManager(
         QuorumIdentity(config.node_id, cluster_id, frozenset(voters)),
-        *(voters, config, metadata.log, metadata.quorum_state, committed, environment),
+        *(voters, config, metadata.log, metadata.quorum_state, committed),
+        RaftEnvironment(source.now, node.random.randrange, connect, source.report),
     )
+    snapshots = SnapshotGenerator(config, raft, loader)
     stack.push_async_callback(raft.close)
     raft.start()
-    return QuorumNode(cluster_id, raft, loader, image_changed, voters, environment.connect)
+    return QuorumNode(cluster_id, raft, loader, image_changed, voters, connect)

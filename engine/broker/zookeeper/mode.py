@@ -239,6 +239,10 @@ class ZooKeeperMode:
         return self._service.is_settled
 
     @property
+    def quorum(self) -> None:
+        return None
+
+    @property
     def session_id(self) -> int | None:
         return self._zookeeper.session_id
 

@@ -85,6 +85,7 @@ class Lab:
             self.broker,
             SimpleNamespace(connections={1, 2}),
             lambda: None,
+            lambda: None,
         )
 
     async def __aenter__(self):

@@ -7,7 +7,7 @@ records that a snapshot replaces are deleted with it, and so are older snapshots
 import logging
 
 from engine.broker.kraft.raft_manager import RaftManager
-from engine.config.quorum import ControllerConfig
+from engine.config.quorum import QuorumKeys
 from engine.metadata.records.framing import encode_record
 from engine.raft.metadata_loader import MetadataLoader
 from engine.raft.model import OffsetAndEpoch
@@ -18,7 +18,7 @@ log = logging.getLogger(__name__)
 
 
 class SnapshotGenerator:
-    def __init__(self, config: ControllerConfig, raft: RaftManager, loader: MetadataLoader) -> None:
+    def __init__(self, config: QuorumKeys, raft: RaftManager, loader: MetadataLoader) -> None:
         self._config, self._raft, self._loader = config, raft, loader
         self._last_ms = raft.now()
 
