@@ -38,8 +38,8 @@ from engine.quorum_controller.cluster_control import ClusterControlManager
 from engine.quorum_controller.partition_change import (
     RECOVERED,
     RECOVERING,
-    ElectionType,
     PartitionChangeBuilder,
+    PartitionElection,
 )
 from engine.quorum_controller.result import ControllerResult
 
@@ -166,11 +166,11 @@ class ReplicationControlManager:
             if record is not None:
                 yield record
 
-    def election(self, topic: str) -> ElectionType:
+    def election(self, topic: str) -> PartitionElection:
         """Whether a replica that is not in sync may lead, if no other can."""
         text = self.image.configs.get(("topics", topic), {}).get(UNCLEAN_KEY)
         unclean = self._unclean if text is None else text.strip().lower() == "true"
-        return ElectionType.UNCLEAN if unclean else ElectionType.ONLINE
+        return PartitionElection.UNCLEAN if unclean else PartitionElection.ONLINE
 
     # -- AlterPartition --------------------------------------------------------------------
 

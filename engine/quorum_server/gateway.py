@@ -15,7 +15,7 @@ from engine.metadata.gateway import Assignment, Entries, OngoingReassignment, Ou
 from engine.metadata.image import MetadataImage
 from engine.model import TopicPartition
 from engine.quorum_controller import settings_control
-from engine.quorum_controller.partition_change import ElectionType
+from engine.quorum_controller.partition_change import PartitionElection
 from engine.quorum_controller.result import ControllerResult
 from engine.quorum_server.controller_service import QuorumControllerService
 from engine.quotas.alteration import Alteration
@@ -75,7 +75,7 @@ class QuorumGateway:
     async def elect_leaders(
         self, partitions: frozenset[TopicPartition] | None, *, unclean: bool
     ) -> Outcomes:
-        election = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
+        election = PartitionElection.UNCLEAN if unclean else PartitionElection.PREFERRED
         return await self._service.write(lambda it, now: it.elections.elect(partitions, election))
 
     async def alter_reassignments(

@@ -6,7 +6,7 @@ import pytest
 
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
-from engine.quorum_controller.partition_change import ElectionType
+from engine.quorum_controller.partition_change import PartitionElection
 from tests.unit.quorum_controller.controlled import (
     BALANCE_MS,
     P0,
@@ -116,13 +116,13 @@ def elect(it, election, *partitions):
 
 
 def test_a_preferred_leader_is_elected_when_it_is_in_sync(it):
-    assert elect(it, ElectionType.PREFERRED)[P0].code is ErrorCode.election_not_needed
+    assert elect(it, PartitionElection.PREFERRED)[P0].code is ErrorCode.election_not_needed
     it.beat(1, fence=True)
     it.beat(1)
-    code = elect(it, ElectionType.PREFERRED)[P0].code
+    code = elect(it, PartitionElection.PREFERRED)[P0].code
     assert code is ErrorCode.preferred_leader_not_available
     it.alter_isr(2, 3, 1)
-    assert elect(it, ElectionType.PREFERRED)[P0] is None
+    assert elect(it, PartitionElection.PREFERRED)[P0] is None
     assert it.partition.leader == 1
 
 
@@ -131,20 +131,20 @@ def test_an_unclean_election_loses_records_only_when_it_is_asked_for(it):
     it.beat(1, fence=True)
     assert state(it)[:2] == (-1, (1,))
     unknown = TopicPartition("orders", 9)
-    outcomes = elect(it, ElectionType.UNCLEAN, P0, unknown)
+    outcomes = elect(it, PartitionElection.UNCLEAN, P0, unknown)
     assert outcomes[P0] is None
     assert outcomes[unknown].code is ErrorCode.unknown_topic_or_partition
     assert state(it)[:2] == (2, (2,)) and it.partition.leader_recovery_state == 1
     assert it.alter_isr(2, 3, recovery=1).code is ErrorCode.invalid_request
     it.alter_isr(2)
     assert it.partition.leader_recovery_state == 0
-    assert elect(it, ElectionType.UNCLEAN)[P0].code is ErrorCode.election_not_needed
+    assert elect(it, PartitionElection.UNCLEAN)[P0].code is ErrorCode.election_not_needed
 
 
 def test_with_nobody_alive_no_election_succeeds(it):
     for broker in (1, 2, 3):
         it.beat(broker, fence=True)
-    code = elect(it, ElectionType.UNCLEAN)[P0].code
+    code = elect(it, PartitionElection.UNCLEAN)[P0].code
     assert code is ErrorCode.eligible_leaders_not_available
 
 
