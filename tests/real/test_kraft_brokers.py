@@ -128,7 +128,8 @@ def test_features_and_the_quorum(brokers):
 
 
 def producer(brokers, **settings):
-    return Producer({"bootstrap.servers": brokers.bootstrap, "acks": "all", **settings})
+    quiet = {"log_level": 0}
+    return Producer({"bootstrap.servers": brokers.bootstrap, "acks": "all", **quiet, **settings})
 
 
 def note(failed):
@@ -183,18 +184,19 @@ def test_nothing_is_lost_while_the_active_controller_and_a_leader_are_killed(bro
             client.poll(0.001)
         failed.extend(["unsent"] * client.flush(JVM_S))
 
-    writer = threading.Thread(target=write)
+    writer = threading.Thread(target=write, daemon=True)
     writer.start()
     active, epoch = controllers.leader(JVM_S), controllers.epoch()
     controllers.children[active].kill()
     others = {101, 102, 103} - {active}
     controllers.leader(JVM_S, others, after=epoch)
     controllers.start(active)
+    until(lambda: len(described(admin, "orders")) == 3, JVM_S)
     victim = described(admin, "orders")[0][0]
     brokers.children[victim].kill()
-    until(lambda: victim not in described(admin, "orders")[0], JVM_S)
+    until(lambda: victim not in described(admin, "orders").get(0, [victim]), JVM_S)
     brokers.start(victim)
-    until(lambda: all(len(it) == 4 for it in described(admin, "orders").values()), JVM_S)
+    until(lambda: [len(it) for it in described(admin, "orders").values()] == [4, 4, 4], JVM_S)
     stop.set()
     writer.join(JVM_S)
     assert failed == []
