@@ -15,10 +15,11 @@ waits: new topics, another ISR, new producer ids.
 
 import asyncio
 import logging
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -49,6 +50,7 @@ from engine.metadata.meta_properties import claim
 from engine.security.authorizer import AclAuthorizer
 from engine.wire.apis import Api, ApiKey
 
+Claim = Callable[[Path, int, str], object]  # check whose a log directory is
 SUPPORTED: Mapping[str, tuple[int, int]] = {"metadata.version": (1, 7)}  # 3.0-IV1 to 3.3-IV3
 
 log = logging.getLogger(__name__)
@@ -56,9 +58,14 @@ log = logging.getLogger(__name__)
 
 class KRaftMode:
     def __init__(
-        self, context: SourceContext, config: KRaftBrokerConfig, open_quorum: OpenQuorum
+        self,
+        context: SourceContext,
+        config: KRaftBrokerConfig,
+        open_quorum: OpenQuorum,
+        claim: Claim = claim,
     ) -> None:
         self._context, self._config, self._open_quorum = context, config, open_quorum
+        self._claim = claim
         self._deltas = ImageDelta(config.node_id)
         self._broker: Broker | None = None  # once it applies what is committed
 
@@ -67,7 +74,7 @@ class KRaftMode:
         return f"the quorum of controllers at {self._config.controller_quorum_voters}"
 
     def claim(self, directory: Any, cluster_id: str) -> None:
-        claim(directory.path, self._config.node_id, cluster_id)
+        self._claim(directory.path, self._config.node_id, cluster_id)
 
     # -- start -----------------------------------------------------------------------------
 

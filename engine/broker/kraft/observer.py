@@ -15,6 +15,7 @@ from engine.broker.kraft.raft_manager import RaftEnvironment, RaftManager
 from engine.config.kraft import KRaftBrokerConfig
 from engine.metadata.meta_properties import claim
 from engine.model import Callbacks
+from engine.raft.log import QuorumStateStore, RaftLog
 from engine.raft.metadata_directory import MetadataDirectory
 from engine.raft.metadata_loader import MetadataLoader
 from engine.raft.model import QuorumIdentity
@@ -29,10 +30,23 @@ def open_observer(
     cluster_id = claim(directory, config.node_id).cluster_id
     if str(directory) not in config.log_dirs:  # the others are locked already
         stack.callback(os.close, lock_directory(directory))
-    voters, now = config.voters, environment.now
-    metadata = MetadataDirectory(directory, voters, now(), emit)
+    now = environment.now
+    metadata = MetadataDirectory(directory, config.voters, now(), emit)
     stack.callback(lambda: metadata.close(now()))
-    loader, image_changed = MetadataLoader(metadata.log), Callbacks[[]]()
+    return observe(config, cluster_id, metadata.log, metadata.quorum_state, environment, stack)
+
+
+def observe(
+    config: KRaftBrokerConfig,
+    cluster_id: str,
+    log: RaftLog,
+    quorum_state: QuorumStateStore,
+    environment: RaftEnvironment,
+    stack: AsyncExitStack,
+) -> QuorumNode:
+    """With a log that is open."""
+    voters = config.voters
+    loader, image_changed = MetadataLoader(log), Callbacks[[]]()
 
     def committed(offset: int) -> None:
         loader.committed(offset)
@@ -40,7 +54,7 @@ def open_observer(
 
     raft = RaftManager(
         QuorumIdentity(config.node_id, cluster_id, frozenset(voters)),
-        *(voters, config, metadata.log, metadata.quorum_state, committed, environment),
+        *(voters, config, log, quorum_state, committed, environment),
     )
     stack.push_async_callback(raft.close)
     raft.start()
