@@ -9,7 +9,51 @@ import pytest
 
 ZOOKEEPER, KRAFT = "zookeeper", "kraft"
 SHORT = {"test_confluent"}
-LONG = set("""test_acls test_admin test_admin_configs test_admin_python test_admin_topics test_aiokafka test_answers test_bad_batches test_bad_input test_between_clients test_both_alike test_both_alike_admin test_cli_groups test_cli_reset test_cluster_faults test_connections test_consumer test_consumer_group test_coordinator test_crash test_crowded_group test_damage test_fuzz test_groups_mixed test_kafka_python test_kcat test_listener test_metrics test_offsets_topic test_old_options test_old_versions test_plain_metadata test_producer test_producer_refusals test_quota_tools test_quotas test_reconnecting test_refusals test_repeated_requests test_request_faults test_stream_reading test_transactions test_using""".split())
+LONG = {
+    "test_acls",
+    "test_admin",
+    "test_admin_configs",
+    "test_admin_python",
+    "test_admin_topics",
+    "test_aiokafka",
+    "test_answers",
+    "test_bad_batches",
+    "test_bad_input",
+    "test_between_clients",
+    "test_both_alike",
+    "test_both_alike_admin",
+    "test_cli_groups",
+    "test_cli_reset",
+    "test_cluster_faults",
+    "test_connections",
+    "test_consumer",
+    "test_consumer_group",
+    "test_coordinator",
+    "test_crash",
+    "test_crowded_group",
+    "test_damage",
+    "test_fuzz",
+    "test_groups_mixed",
+    "test_kafka_python",
+    "test_kcat",
+    "test_listener",
+    "test_metrics",
+    "test_offsets_topic",
+    "test_old_options",
+    "test_old_versions",
+    "test_plain_metadata",
+    "test_producer",
+    "test_producer_refusals",
+    "test_quota_tools",
+    "test_quotas",
+    "test_reconnecting",
+    "test_refusals",
+    "test_repeated_requests",
+    "test_request_faults",
+    "test_stream_reading",
+    "test_transactions",
+    "test_using",
+}
 
 
 def in_both_modes(metafunc: pytest.Metafunc) -> None:

@@ -50,9 +50,9 @@ from engine.security.sasl_server import SaslServerAuthenticator
 from engine.wire.apis import Api, ApiKey
 from engine.wire.codec import decode_request, encode_response
 from engine.wire.errors import RequestHeader, UnservedVersion
-from engine.wire.fetch import with_names
 from engine.wire.frame import Frame
 from engine.wire.kraft_apis import TOPIC_IDS_SINCE
+from engine.wire.topic_ids import with_names
 
 ADMINISTRATION = (
     Api.CREATE_TOPICS,

@@ -33,7 +33,8 @@ from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.replication.log_read import NO_REPLICA, FetchRange
 from engine.replication.replica_manager import ReplicaManager
-from engine.wire.fetch import UNKNOWN, FetchAnswer
+from engine.wire.fetch import FetchAnswer
+from engine.wire.topic_ids import UNKNOWN
 
 NO_SESSION = 0
 INITIAL, FINAL = 0, -1  # epochs that make a request a full one

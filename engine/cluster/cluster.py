@@ -53,6 +53,7 @@ from engine.cluster.state_merger import ProcessState
 from engine.cluster.topics import ClusterTopics, Replicas
 from engine.cluster.znode_watcher import ZnodeWatcher
 from engine.cluster.zookeeper_view import ZookeeperView
+from engine.config.kraft import by_role
 from engine.errors import ApiException, invalid_config, invalid_request
 from engine.table import Table
 
@@ -118,6 +119,8 @@ class Cluster:
                 *(self._observer, self._links, self._keep),
             )
             self._servers: MetadataServers = self._quorum
+            if self._quorum.controllers:
+                self._config = by_role(self._config).broker
             self.view: MetadataView = QuorumView(self._observer, self._voters)
         else:
             self._servers = ZookeeperEnsemble(

@@ -27,7 +27,7 @@ from engine.cluster.observer import Observer
 from engine.cluster.ports import HOST, free_port
 from engine.cluster.state import ClusterState, Status, now
 from engine.cluster.state_merger import ProcessState
-from engine.config.quorum import ControllerConfig
+from engine.config.kraft import by_role
 from engine.errors import invalid_config, invalid_request
 from engine.metadata.meta_properties import read_meta_properties
 from engine.raft.bootstrap import format_directory, random_id
@@ -49,8 +49,7 @@ class ControllerQuorum:
         keep: Sequence[int],
     ) -> None:
         """`count`: 0 makes the first `brokers` brokers voters."""
-        known = ControllerConfig.known()
-        settings = {key: value for key, value in config.items() if key in known}
+        settings = by_role(config).controller
         self._data = data
         self._observer, self._links, self._keep = observer, links, keep
         self.controllers = {

@@ -11,7 +11,7 @@ All other keys are those of any broker (broker.py).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 from engine.config.broker import BrokerConfig
 from engine.config.key import invalid, key
@@ -19,6 +19,7 @@ from engine.config.listeners import Listener
 from engine.config.quorum import (
     STANDARD_AUTHORIZER,
     VOTERS,
+    ControllerConfig,
     QuorumKeys,
     VoterAddress,
     parse_voters,
@@ -168,3 +169,18 @@ class KRaftBrokerConfig(QuorumKeys, BrokerConfig):
             f"{NAMES} must not contain a value appearing in the 'listeners' configuration when "
             "running KRaft with just the broker role",
         )
+
+
+class SettingsByRole(NamedTuple):
+    broker: dict[str, str]
+    controller: dict[str, str]
+
+
+def by_role(settings: Mapping[str, str]) -> SettingsByRole:
+    """The keys of a cluster, for its brokers and for its controllers: some are for both. A key that
+    neither knows is a broker's, which refuses it."""
+    controllers, brokers = ControllerConfig.known(), KRaftBrokerConfig.known()
+    return SettingsByRole(
+        {key: text for key, text in settings.items() if key in brokers or key not in controllers},
+        {key: text for key, text in settings.items() if key in controllers},
+    )

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 
 from engine.broker.kraft.controller_peer import connect_to_controller
-from engine.broker.kraft.quorum_node import NodeContext, QuorumNode
+from engine.broker.kraft.quorum_node import NodeContext, NodeQuorum
 from engine.broker.kraft.raft_manager import RaftEnvironment
 from engine.broker.server import Server
 from engine.config.kraft import KRaftBrokerConfig
@@ -38,7 +38,7 @@ CLOSE_IDLE_MS = 10_000  # between two looks for idle connections
 
 async def open_combined(
     config: KRaftBrokerConfig, node: NodeContext, stack: AsyncExitStack
-) -> QuorumNode:
+) -> NodeQuorum:
     """The broker has locked the log directories."""
     source, voters = node.source, config.voters
     directory = Path(config.metadata_log_dir or config.log_dirs[0])
@@ -63,7 +63,7 @@ async def open_combined(
     stack.push_async_callback(controller.raft.resign, wait_s)
     controller.raft.start()
     service = controller.service
-    return QuorumNode(
+    return NodeQuorum(
         *(cluster_id, controller.raft, service.loader, service.image_changed, voters, connect)
     )
 

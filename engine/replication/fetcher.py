@@ -44,8 +44,8 @@ from engine.model import NO_EPOCH, TopicPartition
 from engine.replication.follower_partition import FollowerPartition, Stage, StageChange
 from engine.replication.throttle import Throttle, is_listed
 from engine.wire.by_topic import by_topic, topics_of
-from engine.wire.fetch import TopicToFetch
 from engine.wire.primitives import duration
+from engine.wire.topic_ids import TopicToFetch
 
 EARLIEST, LATEST = -2, -1  # timestamps for the leader's log start and log end
 LONGEST_AFTER = 6  # errors in a row; until then each back-off doubles

@@ -306,6 +306,8 @@ class MemoryFile:
 class Disk:
     """A log directory; it remains when a process that uses it ends."""
 
+    path = Path()  # there are no files
+
     def __init__(self) -> None:
         self.logs: dict[TopicPartition, MemoryLog] = {}
         self.high_watermarks: dict[TopicPartition, int] = {}  # as of the last checkpoint

@@ -29,6 +29,25 @@ class SimulatedMetadata(Protocol):
 
     @property
     def controller(self) -> int | None: ...
+    @property
+    def controller_epoch(self) -> int | None: ...
+    @property
+    def has_controller(self) -> bool:
+        """Whether one runs that can be asked."""
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether all servers are there, and one leads."""
+
+    @property
+    def up(self) -> list[int]:
+        """The servers that serve: of ZooKeeper, or controllers."""
+
+    @property
+    def away(self) -> list[int]: ...
+    def kill_server(self, server: int) -> None: ...
+    def silence_server(self, server: int) -> None: ...
+    def restart_server(self, server: int) -> None: ...
     def settings(self, broker: int) -> Mapping[str, str]:
         """Of a broker: where its metadata comes from."""
 

@@ -10,7 +10,7 @@
             client ──┐
        broker-1 ─────┤
        broker-2 ─────┼── Network ── zookeeper          Clock, Random
-       broker-3 ─────┘
+       broker-3 ─────┘              or controller-1, controller-2, controller-3
 
 All decisions are made by the engine's own code; time, the network, ZooKeeper and the disks are
 simulated. All random choices come from one seed, so the same seed and the same steps make the same
@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from engine.broker.rules import KAFKAS, Rules
 from engine.cluster.topics import dotted
+from engine.config.kraft import by_role
 from engine.model import Event, TopicPartition
 from engine.sim.client import REQUEST_TIMEOUT_MS, Client, Seen
 from engine.sim.clock import Clock
@@ -32,6 +33,7 @@ from engine.sim.network import UNACKNOWLEDGED_MS, Network
 from engine.sim.node import SimulatedBroker
 from engine.sim.peer import machine
 from engine.sim.process import SimulatedProcess
+from engine.sim.quorum.metadata import QuorumMetadata
 from engine.sim.request_repeats import RequestRepeats
 from engine.sim.zookeeper.metadata import ZookeeperMetadata
 
@@ -56,6 +58,7 @@ class World:
         each: Mapping[int, Mapping[str, str]] | None = None,  # one broker's own configuration
         patience: int = UNACKNOWLEDGED_MS,  # ms until a connection that carries nothing breaks
         zookeepers: int = 1,
+        controllers: int | None = None,  # without ZooKeeper: so many
         rules: Rules = KAFKAS,
     ) -> None:
         self.random = Random(seed)
@@ -64,11 +67,20 @@ class World:
         self.events: list[Happened] = []
         self.nodes: dict[int, SimulatedBroker] = {}
         self._config = dict(config or {})
+        of_brokers = self._config if controllers is None else by_role(self._config).broker
         self._rules = rules
-        self.metadata: SimulatedMetadata = ZookeeperMetadata(
-            *(self.clock, self.network, zookeepers, seed),
-            *(self.random, self.nodes, self.note),
+        self.metadata: SimulatedMetadata = (
+            ZookeeperMetadata(
+                *(self.clock, self.network, zookeepers, seed),
+                *(self.random, self.nodes, self.note),
+            )
+            if controllers is None
+            else QuorumMetadata(
+                *(self.clock, self.network, controllers, self._config, rules),
+                *(self._note, self.note),
+            )
         )
+        self._config = of_brokers
         self.repeats = RequestRepeats(self.clock, self.network, self.note)
         self._producer_ids = count(1000)
         self.client = self.add_client("client")
@@ -100,7 +112,7 @@ class World:
 
     def add(self, broker: int, **settings: str) -> None:
         """A new machine, with an empty disk, and the broker on it started."""
-        given = {**self._config, **dotted(settings)}
+        given = {**self._config, **self.metadata.settings(broker), **dotted(settings)}
         self.nodes[broker] = SimulatedBroker(
             broker, self.clock, self.network, self._note, self._rules, **given
         )
@@ -191,6 +203,12 @@ class World:
     def zookeeper(self) -> ZookeeperMetadata:
         """For what only a world with ZooKeeper has."""
         assert isinstance(self.metadata, ZookeeperMetadata), "this world has no ZooKeeper"
+        return self.metadata
+
+    @property
+    def quorum(self) -> QuorumMetadata:
+        """For what only a world without ZooKeeper has."""
+        assert isinstance(self.metadata, QuorumMetadata), "this world has ZooKeeper"
         return self.metadata
 
     @property

@@ -3,18 +3,13 @@
     | header, topic, partition, high watermark ... size | records | partition, ... size | records |
       bytes, encoded here                                 a Slice   bytes                 a Slice
 
-From version 13 on a request has the ids of topics in place of their names. The engine works with
-names, so `with_names` looks them up, once a topic. A topic that is not known gets a name that no
-topic can have: "?" and the id. So its partitions are refused one by one.
-
 The classes are those of the protocol, for all versions: a field that a version lacks is not
 written. kio's classes would need the records as bytes, and `loop.sendfile` needs them in a file.
 """
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Sequence
+from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from kio.schema.fetch.v12.response import AbortedTransaction, EpochEndOffset
@@ -28,11 +23,7 @@ __all__ = [
     "FetchAnswer",
     "FetchedPartition",
     "FetchedTopic",
-    "TopicToFetch",
-    "with_names",
 ]
-
-UNKNOWN = "?"
 
 
 @dataclass(slots=True)
@@ -63,27 +54,3 @@ class FetchAnswer:
     error_code: ErrorCode = ErrorCode.none  # of the fetch session as a whole
     session_id: int = 0
     throttle_time: timedelta = timedelta()
-
-
-@dataclass(slots=True)
-class TopicToFetch:
-    """A topic of a request, or one that a request forgets: for versions with its name and others
-    with its id."""
-
-    topic: str
-    topic_id: UUID | None
-    partitions: Sequence[Any]
-
-
-def with_names(request: Any, names: Mapping[UUID, str]) -> Any:
-    """A request of version 13 or later, with the names of its topics."""
-
-    def named(topic: Any) -> TopicToFetch:
-        name = names.get(topic.topic_id) or f"{UNKNOWN}{topic.topic_id}"
-        return TopicToFetch(name, topic.topic_id, topic.partitions)
-
-    return replace(
-        request,
-        topics=tuple(map(named, request.topics)),
-        forgotten_topics_data=tuple(map(named, request.forgotten_topics_data)),
-    )

@@ -26,7 +26,7 @@ class Controllers:
     def __init__(
         self, folder: Path, kinds: Iterable[str] = (OURS, OURS, OURS), config: Sequence[str] = ()
     ) -> None:
-        """`config`: KEY=VALUE, for those of ours."""
+        """`config`: KEY=VALUE."""
         self.config = config
         self.kinds: Mapping[int, str] = dict(enumerate(kinds, 101))
         self.ports = {id: free_port() for id in self.kinds}
@@ -76,13 +76,9 @@ class Controllers:
             "controller.quorum.voters": self.voters,
             "listeners": f"CONTROLLER://{self.address(id)}",
             "controller.listener.names": "CONTROLLER",
+            **dict(setting.split("=", 1) for setting in self.config),
         }
-        properties = self.folder / f"controller-{id - 100}.properties"
-        properties.write_text(properties_text(settings, escapes=True))
-        logging = self.folder / LOGGING
-        logging.write_text(LOG4J.format(level="INFO"))
-        java, *rest = command("kafka.Kafka", str(properties), folder=KRAFT.folder, heap=HEAP)
-        return [java, f"-Dlog4j.configuration=file:{logging}", *rest]
+        return kafka_of(settings, self.folder, f"controller-{id - 100}")
 
     # -- what their files say --------------------------------------------------------------
 
@@ -111,3 +107,13 @@ class Controllers:
         """The bytes of its metadata log, of all segments."""
         paths = sorted(self.metadata(id).glob("*.log"))
         return b"".join(path.read_bytes() for path in paths)
+
+
+def kafka_of(settings: Mapping[str, object], folder: Path, name: str) -> list[str]:
+    """The command of a node of Kafka 3.9; its settings are written into a file."""
+    properties = folder / f"{name}.properties"
+    properties.write_text(properties_text(settings, escapes=True))
+    logging = folder / LOGGING
+    logging.write_text(LOG4J.format(level="INFO"))
+    java, *rest = command("kafka.Kafka", str(properties), folder=KRAFT.folder, heap=HEAP)
+    return [java, f"-Dlog4j.configuration=file:{logging}", *rest]

@@ -13,7 +13,7 @@ import logging
 from typing import Any
 
 from engine.broker.handlers.results import codes_in
-from engine.broker.kraft.quorum_node import QuorumNode
+from engine.broker.kraft.quorum_node import NodeQuorum
 from engine.broker.peer import Peer, ask_until
 from engine.errors import ErrorCode
 from engine.wire.controller_apis import ControllerApi
@@ -26,7 +26,7 @@ log = logging.getLogger(__name__)
 class ControllerChannel:
     """One connection. One request is in flight, so requests are done in their order."""
 
-    def __init__(self, node: QuorumNode, name: str, timeout_s: float) -> None:
+    def __init__(self, node: NodeQuorum, name: str, timeout_s: float) -> None:
         self._node, self._name, self._timeout_s = node, name, timeout_s
         self._leader: int | None = None  # to whom the connection is
         self._peer: Peer | None = None

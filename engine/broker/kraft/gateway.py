@@ -23,7 +23,7 @@ from kio.schema.create_topics.v7.request import (
 
 from engine.broker.kraft.controller_channel import ControllerChannel
 from engine.broker.kraft.lifecycle_manager import BrokerLifecycleManager
-from engine.broker.kraft.quorum_node import QuorumNode
+from engine.broker.kraft.quorum_node import NodeQuorum
 from engine.config.kraft import KRaftBrokerConfig
 from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import Assignment
@@ -36,7 +36,7 @@ class KRaftGateway:
     def __init__(
         self,
         config: KRaftBrokerConfig,
-        node: QuorumNode,
+        node: NodeQuorum,
         channel: ControllerChannel,
         lifecycle: BrokerLifecycleManager,
     ) -> None:

@@ -39,7 +39,7 @@ LEAVING_WAIT_S = 0.1  # between two heartbeats of a broker that hands over its l
 log = logging.getLogger(__name__)
 
 
-class BrokerState(Enum):
+class BrokerRunState(Enum):
     """Kafka's states of a broker"""
 
     STARTING = "starting"  # reads the metadata
@@ -56,13 +56,13 @@ class BrokerStep(Enum):
     MAY_STOP = "may stop"
 
 
-BROKER_STEPS: Mapping[tuple[BrokerState, BrokerStep], BrokerState] = {
-    (BrokerState.STARTING, BrokerStep.CAUGHT_UP): BrokerState.RECOVERY,
-    (BrokerState.RECOVERY, BrokerStep.UNFENCED): BrokerState.RUNNING,
-    (BrokerState.STARTING, BrokerStep.LEAVE): BrokerState.SHUTTING_DOWN,
-    (BrokerState.RECOVERY, BrokerStep.LEAVE): BrokerState.SHUTTING_DOWN,
-    (BrokerState.RUNNING, BrokerStep.LEAVE): BrokerState.PENDING_CONTROLLED_SHUTDOWN,
-    (BrokerState.PENDING_CONTROLLED_SHUTDOWN, BrokerStep.MAY_STOP): BrokerState.SHUTTING_DOWN,
+BROKER_STEPS: Mapping[tuple[BrokerRunState, BrokerStep], BrokerRunState] = {
+    (BrokerRunState.STARTING, BrokerStep.CAUGHT_UP): BrokerRunState.RECOVERY,
+    (BrokerRunState.RECOVERY, BrokerStep.UNFENCED): BrokerRunState.RUNNING,
+    (BrokerRunState.STARTING, BrokerStep.LEAVE): BrokerRunState.SHUTTING_DOWN,
+    (BrokerRunState.RECOVERY, BrokerStep.LEAVE): BrokerRunState.SHUTTING_DOWN,
+    (BrokerRunState.RUNNING, BrokerStep.LEAVE): BrokerRunState.PENDING_CONTROLLED_SHUTDOWN,
+    (BrokerRunState.PENDING_CONTROLLED_SHUTDOWN, BrokerStep.MAY_STOP): BrokerRunState.SHUTTING_DOWN,
 }
 
 
@@ -74,7 +74,7 @@ class BrokerLifecycleManager:
         applied_offset: Callable[[], int],  # of the metadata that this broker has applied
         report: Callable[..., None],
     ) -> None:
-        self.state = BrokerState.STARTING
+        self.state = BrokerRunState.STARTING
         self.epoch = -1  # of the registration
         self.is_ready = False  # its replicas have the roles of the metadata
         self.is_fenced = True  # as of the last heartbeat
@@ -116,7 +116,7 @@ class BrokerLifecycleManager:
     async def run(self) -> None:
         """Heartbeats, until the broker may stop."""
         session_s = self._config.broker_session_timeout_ms / 1000
-        while self.state is not BrokerState.SHUTTING_DOWN:
+        while self.state is not BrokerRunState.SHUTTING_DOWN:
             self._is_due.clear()
             try:
                 async with asyncio.timeout(session_s):
@@ -134,7 +134,7 @@ class BrokerLifecycleManager:
             broker_epoch=self.epoch,
             current_metadata_offset=self._applied_offset(),
             want_fence=not self.is_ready,
-            want_shut_down=self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN,
+            want_shut_down=self.state is BrokerRunState.PENDING_CONTROLLED_SHUTDOWN,
         )
 
     def _heard(self, answer: Any) -> None:
@@ -157,7 +157,7 @@ class BrokerLifecycleManager:
             self.take(BrokerStep.MAY_STOP)
 
     async def _rest(self) -> None:
-        leaving = self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN
+        leaving = self.state is BrokerRunState.PENDING_CONTROLLED_SHUTDOWN
         interval_s = self._config.broker_heartbeat_interval_ms / 1000
         try:
             async with asyncio.timeout(min(interval_s, LEAVING_WAIT_S) if leaving else interval_s):
@@ -167,7 +167,7 @@ class BrokerLifecycleManager:
 
     def metadata_changed(self) -> None:
         """While it starts, the controller waits for news of how far this broker has read."""
-        if self.state in (BrokerState.STARTING, BrokerState.RECOVERY):
+        if self.state in (BrokerRunState.STARTING, BrokerRunState.RECOVERY):
             self._is_due.set()
 
     def ready(self) -> None:
@@ -175,7 +175,7 @@ class BrokerLifecycleManager:
         self.is_ready = True
         self._is_due.set()
 
-    async def until(self, state: BrokerState) -> None:
+    async def until(self, state: BrokerRunState) -> None:
         while self.state is not state:
             self._changed.clear()
             await self._changed.wait()
@@ -187,13 +187,13 @@ class BrokerLifecycleManager:
         session_s = self._config.broker_session_timeout_ms / 1000
         loop = asyncio.get_running_loop()
         began = loop.time()
-        while self.state is BrokerState.PENDING_CONTROLLED_SHUTDOWN:
+        while self.state is BrokerRunState.PENDING_CONTROLLED_SHUTDOWN:
             limit = max(self._heard_at, began) + session_s
             if loop.time() >= limit:
                 log.warning("stopping without a new leader: no controller answers")
                 return
             try:
                 async with asyncio.timeout_at(limit):
-                    await self.until(BrokerState.SHUTTING_DOWN)
+                    await self.until(BrokerRunState.SHUTTING_DOWN)
             except TimeoutError:
                 continue

@@ -19,6 +19,7 @@ from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -36,8 +37,8 @@ from engine.broker.kraft.alter_partition import AlterPartitionManager
 from engine.broker.kraft.controller_channel import ControllerChannel
 from engine.broker.kraft.forwarding import FORWARDED, ForwardingManager
 from engine.broker.kraft.gateway import KRaftGateway
-from engine.broker.kraft.lifecycle_manager import BrokerLifecycleManager, BrokerState
-from engine.broker.kraft.quorum_node import QuorumNode
+from engine.broker.kraft.lifecycle_manager import BrokerLifecycleManager, BrokerRunState
+from engine.broker.kraft.quorum_node import NodeQuorum
 from engine.broker.metadata_source import SourceContext
 from engine.config.kraft import KRaftBrokerConfig
 from engine.config.listeners import PROTOCOLS
@@ -50,6 +51,7 @@ from engine.metadata.meta_properties import claim
 from engine.security.authorizer import AclAuthorizer
 from engine.wire.apis import Api, ApiKey
 
+Claim = Callable[[Path, int, str], object]  # check whose a log directory is
 SUPPORTED: Mapping[str, tuple[int, int]] = {"metadata.version": (1, 7)}  # 3.0-IV1 to 3.3-IV3
 
 log = logging.getLogger(__name__)
@@ -60,9 +62,11 @@ class KRaftMode:
         self,
         context: SourceContext,
         config: KRaftBrokerConfig,
-        open_quorum: Callable[[AsyncExitStack], Awaitable[QuorumNode]],
+        open_quorum: Callable[[AsyncExitStack], Awaitable[NodeQuorum]],
+        claim: Claim = claim,
     ) -> None:
         self._context, self._config, self._open_quorum = context, config, open_quorum
+        self._claim = claim
         self._deltas = ImageDelta(config.node_id)
         self._broker: Broker | None = None  # once it applies what is committed
 
@@ -71,7 +75,7 @@ class KRaftMode:
         return f"the quorum of controllers at {self._config.controller_quorum_voters}"
 
     def claim(self, directory: Any, cluster_id: str) -> None:
-        claim(directory.path, self._config.node_id, cluster_id)
+        self._claim(directory.path, self._config.node_id, cluster_id)
 
     # -- start -----------------------------------------------------------------------------
 
@@ -134,7 +138,7 @@ class KRaftMode:
         broker.replicas.broker_epoch = await self._lifecycle.register(request)
         self._context.lifecycle.take(LifecycleStep.REGISTERED)
         self._context.spawn(self._lifecycle.run())
-        await self._lifecycle.until(BrokerState.RECOVERY)
+        await self._lifecycle.until(BrokerRunState.RECOVERY)
         self._apply_first(broker)
         self._lifecycle.ready()
 
@@ -207,7 +211,7 @@ class KRaftMode:
 
     @property
     def is_settled(self) -> bool:
-        return self._lifecycle.state is BrokerState.RUNNING
+        return self._lifecycle.state is BrokerRunState.RUNNING
 
     @property
     def quorum(self) -> Mapping[str, Any] | None:

@@ -31,7 +31,7 @@ class NodeContext(NamedTuple):
     random: Random
 
 
-class QuorumNode(NamedTuple):
+class NodeQuorum(NamedTuple):
     cluster_id: str
     raft: RaftManager
     loader: MetadataLoader
@@ -44,7 +44,7 @@ class QuorumNode(NamedTuple):
 
 
 # Until the stack is unwound.
-OpenQuorum = Callable[[NodeContext, AsyncExitStack], Awaitable[QuorumNode]]
+OpenQuorum = Callable[[NodeContext, AsyncExitStack], Awaitable[NodeQuorum]]
 
 
 def quorum_facts(client: RaftClient, image: MetadataImage) -> dict[str, Any]:

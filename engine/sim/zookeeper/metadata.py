@@ -7,7 +7,7 @@ metadata.kill_server(2)                        of an ensemble
 
 from collections.abc import Callable, Mapping, Sequence
 from random import Random
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from uuid import UUID
 
 from engine.controller.events import AlterReassignments, ControllerEvent, ElectLeaders
@@ -55,6 +55,7 @@ class ZookeeperMetadata:
         self.ensemble = Ensemble(clock, network, servers, Random(seed))
         self.model = self.ensemble.model
         self._random, self._nodes, self._note = random, nodes, note
+        self._decoded: dict[str, tuple[bytes, Any]] = {}  # by path: the data, and what it says
         self._admin = self.model.connect(FOREVER, lambda change: None)
         self.ensemble.answered.append(self._note_fencing)
 
@@ -65,6 +66,30 @@ class ZookeeperMetadata:
     @property
     def tree(self) -> Mapping[str, Znode]:
         return self.model.tree
+
+    @property
+    def controller_epoch(self) -> int | None:
+        """None: nothing is there, or a storm has written nonsense."""
+        node = self.tree.get(znodes.CONTROLLER_EPOCH)
+        known = node is not None and node.data.isdigit()
+        return znodes.decode_epoch(node.data) if node is not None and known else None
+
+    @property
+    def has_controller(self) -> bool:
+        controller = self.controller
+        return controller is not None and self._nodes[controller].is_up
+
+    @property
+    def is_whole(self) -> bool:
+        return self.ensemble.leader is not None and not self.ensemble.away
+
+    @property
+    def up(self) -> list[int]:
+        return list(self.ensemble.up)
+
+    @property
+    def away(self) -> list[int]:
+        return list(self.ensemble.away)
 
     def settings(self, broker: int) -> Mapping[str, str]:
         return {"broker.id": str(broker), "zookeeper.connect": "zookeeper:2181"}
@@ -174,8 +199,12 @@ class ZookeeperMetadata:
 
     def _read(self, decode: Callable[[bytes], T], path: str) -> T | None:
         """None if the node does not exist, or has unreadable data."""
-        found = decoded(decode, self.get(path) or b"")
-        return None if isinstance(found, Unreadable) else found
+        node = self.tree.get(path)
+        data = node.data if node is not None else b""
+        if (known := self._decoded.get(path)) is None or known[0] != data:
+            found = decoded(decode, data)
+            self._decoded[path] = known = data, None if isinstance(found, Unreadable) else found
+        return cast(T | None, known[1])
 
     def _note_fencing(self, session: int, ask: Ask, answer: Any) -> None:
         """ZooKeeper has refused a write of a former controller."""
