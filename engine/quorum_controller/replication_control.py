@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from engine.errors import ApiException, ErrorCode
-from engine.metadata.delta import PartitionRegistration
+from engine.metadata.delta import EVERY_BROKER, PartitionRegistration
 from engine.metadata.image import MetadataImage, TopicImage, changed_partition
 from engine.metadata.image_records import config_record, partition_record
 from engine.metadata.records.topics import (
@@ -43,6 +43,7 @@ from engine.quorum_controller.partition_change import (
 )
 from engine.quorum_controller.result import ControllerResult
 
+ALL_BROKERS = "brokers", EVERY_BROKER
 UNCLEAN_KEY = "unclean.leader.election.enable"
 
 
@@ -168,7 +169,8 @@ class ReplicationControlManager:
 
     def election(self, topic: str) -> PartitionElection:
         """Whether a replica that is not in sync may lead, if no other can."""
-        text = self.image.configs.get(("topics", topic), {}).get(UNCLEAN_KEY)
+        set_for = (self.image.configs.get(key, {}) for key in (("topics", topic), ALL_BROKERS))
+        text = next((values[UNCLEAN_KEY] for values in set_for if UNCLEAN_KEY in values), None)
         unclean = self._unclean if text is None else text.strip().lower() == "true"
         return PartitionElection.UNCLEAN if unclean else PartitionElection.ONLINE
 

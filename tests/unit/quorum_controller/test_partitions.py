@@ -6,7 +6,9 @@ import pytest
 
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
+from engine.quorum_controller import settings_control
 from engine.quorum_controller.partition_change import PartitionElection
+from engine.quorum_controller.replication_control import ALL_BROKERS, UNCLEAN_KEY
 from tests.unit.quorum_controller.controlled import (
     BALANCE_MS,
     P0,
@@ -148,12 +150,22 @@ def test_with_nobody_alive_no_election_succeeds(it):
     assert code is ErrorCode.eligible_leaders_not_available
 
 
-def test_a_topic_that_allows_it_gets_an_unclean_leader_by_itself():
-    it = Controlled([1, 2])
-    it.create(1, 2, config={"unclean.leader.election.enable": "true"})
+@pytest.mark.parametrize(
+    ("of_topic", "of_all", "own", "leader"),
+    [("true", None, False, 2), ("false", "true", True, -1), (None, "true", False, 2),
+     (None, None, True, 2), (None, None, False, -1)],
+    ids=str,
+)  # fmt: skip
+def test_an_unclean_leader_by_itself_where_the_topic_the_cluster_or_the_node_allows_it(
+    of_topic, of_all, own, leader
+):
+    it, key = Controlled([1, 2], unclean_leader_election_enable=own), UNCLEAN_KEY
+    if of_all:
+        it.do(settings_control.alter_config(it.image, *ALL_BROKERS, {key: of_all}))
+    it.create(1, 2, config={key: of_topic} if of_topic else {})
     it.alter_isr(1)
     it.beat(1, fence=True)
-    assert (it.partition.leader, it.partition.isr) == (2, (2,))
+    assert it.partition.leader == leader
 
 
 def test_preferred_leaders_come_back_after_a_while(it):

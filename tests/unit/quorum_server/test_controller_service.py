@@ -3,6 +3,7 @@
 import asyncio
 from pathlib import Path
 from types import SimpleNamespace
+from uuid import UUID
 
 import pytest
 
@@ -11,6 +12,7 @@ from engine.errors import ApiException, ErrorCode
 from engine.metadata.image import MetadataImage
 from engine.metadata.records.brokers import FeatureLevelRecord
 from engine.metadata.records.framing import decode_record, encode_record
+from engine.metadata.records.topics import RemoveTopicRecord
 from engine.model import Callbacks
 from engine.quorum_controller.result import ControllerResult
 from engine.quorum_server.controller_service import QuorumControllerService
@@ -32,7 +34,7 @@ class StubRaft:
     def __init__(self, directory):
         self.log = directory.log
         self.leader_changed = Callbacks()
-        self.snapshots = []
+        self.snapshots, self.failure = [], None
         identity = SimpleNamespace(node_id=101, cluster_id=CLUSTER)
         self.client = SimpleNamespace(
             is_leader=False, epoch=0, leader=None, log=self.log, identity=identity
@@ -45,6 +47,9 @@ class StubRaft:
         if not self.client.is_leader:
             raise ApiException(ErrorCode.not_controller)
         return self.log.append(batch, self.client.epoch, 0)
+
+    def fail(self, error):
+        self.failure = error
 
     def snapshot(self, id, data):
         self.snapshots.append((id, data))
@@ -199,6 +204,18 @@ def test_a_node_that_resigned_answers_nobody(run):
         with pytest.raises(ApiException) as error:
             await node.service.write(lambda it, now: ControllerResult([], None))
         assert error.value.code is ErrorCode.not_controller
+
+    run(test)
+
+
+def test_a_decision_that_makes_no_sense_ends_the_process(run):
+    async def test(node):
+        await node.lead()
+        senseless = RemoveTopicRecord(topic_id=UUID(int=5))
+        with pytest.raises(ApiException, match="no topic with the id"):
+            await node.service.write(lambda it, now: ControllerResult([senseless], None))
+        assert node.raft.failure.code is ErrorCode.invalid_record
+        assert node.service.active is None and node.raft.log.end.offset == 1
 
     run(test)
 
