@@ -287,10 +287,11 @@ class ReplicaManager:
             self.propose(partition.proposal)
 
     def isr_withdrawn(self, proposal: Proposal) -> None:
-        """The controller finds a replica of it ineligible: a later Fetch proposes it again."""
+        """The controller finds a replica of it ineligible for now: propose it anew."""
         partition = self.partitions.get(proposal.partition)
         if partition is not None and partition.waits_for(proposal):
             partition.withdraw()
+            self.propose(partition.expand_next(self.now()))
 
     def isr_answered(self, proposal: Proposal, version: int | None) -> None:
         """It is written, in this version. None: the controller has changed the state."""
