@@ -11,7 +11,7 @@ from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import Outcomes
 from engine.metadata.records.topics import PartitionChangeRecord
 from engine.model import NO_BROKER, TopicPartition
-from engine.quorum_controller.partition_change import ElectionType
+from engine.quorum_controller.partition_change import PartitionElection
 from engine.quorum_controller.replication_control import ReplicationControlManager
 from engine.quorum_controller.result import ControllerResult
 
@@ -23,7 +23,7 @@ class LeaderElections:
         self._replication, self._image = replication, replication.image
 
     def elect(
-        self, partitions: Iterable[TopicPartition] | None, election: ElectionType
+        self, partitions: Iterable[TopicPartition] | None, election: PartitionElection
     ) -> ControllerResult[Outcomes]:
         if partitions is None:
             partitions = (partition for partition, _ in self._image.partitions())
@@ -39,12 +39,12 @@ class LeaderElections:
                 outcomes[partition] = error
         return ControllerResult(records, outcomes)
 
-    def _elect(self, asked: TopicPartition, election: ElectionType) -> PartitionChangeRecord:
+    def _elect(self, asked: TopicPartition, election: PartitionElection) -> PartitionChangeRecord:
         topic, partition = self._image.topics.get(asked.topic), self._image.partition(asked)
         if topic is None or partition is None:
             what = f"topic as {asked.topic}" if topic is None else f"partition as {asked}"
             raise ApiException(ErrorCode.unknown_topic_or_partition, f"No such {what}")
-        is_preferred = election is ElectionType.PREFERRED
+        is_preferred = election is PartitionElection.PREFERRED
         has = partition.leader == partition.replicas[0] if is_preferred else (
             partition.leader != NO_BROKER
         )  # fmt: skip
@@ -74,7 +74,7 @@ class LeaderElections:
                 self._image.topics[partition.topic].id,
                 partition.partition,
                 known,
-                election=ElectionType.PREFERRED,
+                election=PartitionElection.PREFERRED,
             )
             if record is not None:
                 records.append(record)

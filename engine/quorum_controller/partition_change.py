@@ -23,7 +23,7 @@ from engine.model import NO_BROKER
 RECOVERED, RECOVERING = 0, 1  # leader recovery states
 
 
-class ElectionType(Enum):
+class PartitionElection(Enum):
     ONLINE = "online"  # a leader out of the ISR, if one is needed
     PREFERRED = "preferred"  # the first replica, if it may lead
     UNCLEAN = "unclean"  # any replica that is alive, if nobody in the ISR is
@@ -42,7 +42,7 @@ class PartitionChangeBuilder:
         *,
         isr: tuple[int, ...] | None = None,
         assignment: ReplicaAssignment | None = None,
-        election: ElectionType = ElectionType.ONLINE,
+        election: PartitionElection = PartitionElection.ONLINE,
         recovery: int | None = None,
     ) -> PartitionChangeRecord | None:
         """None: nothing changes."""
@@ -74,16 +74,16 @@ class PartitionChangeBuilder:
         before: PartitionRegistration,
         replicas: tuple[int, ...],
         isr: tuple[int, ...],
-        election: ElectionType,
+        election: PartitionElection,
     ) -> Elected:
         live = [replica for replica in replicas if self.is_active(replica)]
-        if election is ElectionType.PREFERRED:
+        if election is PartitionElection.PREFERRED:
             preferred = self.elect(replicas, isr, live, rule=Rule.PREFERRED)
             if preferred.leader != NO_BROKER:
                 return preferred
         if before.leader in live and before.leader in isr:
             return Elected(before.leader, isr)
-        return self.elect(replicas, isr, live, unclean=election is ElectionType.UNCLEAN)
+        return self.elect(replicas, isr, live, unclean=election is PartitionElection.UNCLEAN)
 
 
 def _completed(

@@ -25,7 +25,7 @@ from engine.metadata.replica_assignment import (
     without,
 )
 from engine.model import TopicPartition
-from engine.quorum_controller.partition_change import ElectionType
+from engine.quorum_controller.partition_change import PartitionElection
 from engine.quorum_controller.replication_control import ReplicationControlManager
 from engine.quorum_controller.result import ControllerResult
 
@@ -82,7 +82,7 @@ class Reassignments:
             text = "No partition reassignment is in progress."
             raise ApiException(ErrorCode.no_reassignment_in_progress, text)
         replicas, isr = origin(assigned), without(partition.isr, partition.adding)
-        if not isr and election is not ElectionType.UNCLEAN:
+        if not isr and election is not PartitionElection.UNCLEAN:
             raise ApiException(
                 ErrorCode.invalid_replica_assignment,
                 f"Unable to revert partition assignment for {topic.name}:{index} because it would "

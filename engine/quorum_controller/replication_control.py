@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from uuid import UUID
 
 from engine.errors import ApiException, ErrorCode
-from engine.metadata.delta import PartitionRegistration
+from engine.metadata.delta import EVERY_BROKER, PartitionRegistration
 from engine.metadata.image import MetadataImage, TopicImage, changed_partition
 from engine.metadata.image_records import config_record, partition_record
 from engine.metadata.records.topics import (
@@ -38,11 +38,12 @@ from engine.quorum_controller.cluster_control import ClusterControlManager
 from engine.quorum_controller.partition_change import (
     RECOVERED,
     RECOVERING,
-    ElectionType,
     PartitionChangeBuilder,
+    PartitionElection,
 )
 from engine.quorum_controller.result import ControllerResult
 
+ALL_BROKERS = "brokers", EVERY_BROKER
 UNCLEAN_KEY = "unclean.leader.election.enable"
 
 
@@ -166,11 +167,12 @@ class ReplicationControlManager:
             if record is not None:
                 yield record
 
-    def election(self, topic: str) -> ElectionType:
+    def election(self, topic: str) -> PartitionElection:
         """Whether a replica that is not in sync may lead, if no other can."""
-        text = self.image.configs.get(("topics", topic), {}).get(UNCLEAN_KEY)
+        set_for = (self.image.configs.get(key, {}) for key in (("topics", topic), ALL_BROKERS))
+        text = next((values[UNCLEAN_KEY] for values in set_for if UNCLEAN_KEY in values), None)
         unclean = self._unclean if text is None else text.strip().lower() == "true"
-        return ElectionType.UNCLEAN if unclean else ElectionType.ONLINE
+        return PartitionElection.UNCLEAN if unclean else PartitionElection.ONLINE
 
     # -- AlterPartition --------------------------------------------------------------------
 

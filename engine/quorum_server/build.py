@@ -63,7 +63,7 @@ class ControllerStore:
 
 
 @dataclass(frozen=True)
-class Controller:
+class ControllerNode:
     raft: RaftManager
     loader: MetadataLoader
     service: QuorumControllerService
@@ -78,7 +78,7 @@ def build_controller(
     store: ControllerStore,
     world: ControllerWorld,
     elect: Elect = elect,
-) -> Controller:
+) -> ControllerNode:
     watcher = _Watcher(world.report)
     loader = MetadataLoader(store.log, watcher.watch)
     raft = RaftManager(
@@ -99,7 +99,7 @@ def build_controller(
     administrators = administrators_handlers(static, known, gateway, world.random, raft.now)
     auth = AuthHelper(authorizer, metadata, world.events, raft.now)
     handlers = ControllerHandlers(service, QuorumDescriber(raft, voters), administrators, auth)
-    return Controller(raft, loader, service, gateway, handlers)
+    return ControllerNode(raft, loader, service, gateway, handlers)
 
 
 class _Watcher:

@@ -23,7 +23,7 @@ from engine.config.quorum import ControllerConfig
 from engine.errors import invalid_config
 from engine.metadata.meta_properties import claim
 from engine.quorum_server.build import (
-    Controller,
+    ControllerNode,
     ControllerStore,
     ControllerWorld,
     build_controller,
@@ -75,7 +75,7 @@ def controller_config(config: KRaftBrokerConfig) -> ControllerConfig:
 
 
 async def _serve(
-    config: KRaftBrokerConfig, controller: Controller, node: NodeContext, stack: AsyncExitStack
+    config: KRaftBrokerConfig, controller: ControllerNode, node: NodeContext, stack: AsyncExitStack
 ) -> None:
     server = Server(
         controller.handlers.handle,

@@ -150,8 +150,9 @@ class ControllerHandlers:
         code = getattr(response, "error_code", ErrorCode.none)
         if code is ErrorCode.not_controller or ErrorCode.not_controller in codes_in(response):
             return EnvelopeResponse(error_code=ErrorCode.not_controller)
-        pieces = b"".join(encode_response(header, response, CONTROLLER_APIS))  # type: ignore[arg-type]
-        return EnvelopeResponse(response_data=pieces[SIZE.size :], error_code=ErrorCode.none)
+        pieces: Pieces = encode_response(header, response, CONTROLLER_APIS)
+        data = b"".join(pieces)[SIZE.size :]
+        return EnvelopeResponse(response_data=data, error_code=ErrorCode.none)
 
 
 def node_of(request: Any, client_id: str | None) -> int | None:

@@ -10,13 +10,9 @@ from dataclasses import dataclass
 
 from engine.broker.config_cache import ConfigCache
 from engine.broker.metadata import Metadata
-from engine.metadata.delta import (
-    BrokerEndpoint,
-    BrokerRegistration,
-    MetadataDelta,
-    PartitionChange,
-)
+from engine.metadata.delta import MetadataDelta, PartitionChange
 from engine.metadata.image import ImageChanges, MetadataImage
+from engine.metadata.image_delta import live_brokers
 from engine.model import NO_BROKER, TopicPartition
 from engine.security.authorizer import AclAuthorizer
 
@@ -33,7 +29,7 @@ class ControllerMetadata:
         """`node`: of this controller. Only the active one accepts changes."""
         delta = MetadataDelta(
             controller=node if active else NO_BROKER,
-            brokers=_live(image) if changes.brokers else None,
+            brokers=live_brokers(image) if changes.brokers else None,
             partitions=[*_gone(changes), *_changed(image, changes)],
             configs={key: image.configs.get(key) for key in changes.configs},
             acls={resource: image.entries(resource) for resource in changes.acls},
@@ -43,18 +39,6 @@ class ControllerMetadata:
         if self.authorizer is not None:
             for resource, entries in delta.acls.items():
                 self.authorizer.update(resource, entries)
-
-
-def _live(image: MetadataImage) -> list[BrokerRegistration]:
-    return [
-        BrokerRegistration(
-            broker.id,
-            tuple(BrokerEndpoint(it.name, it.host, it.port) for it in broker.endpoints),
-            broker.rack,
-        )
-        for broker in image.brokers.values()
-        if not broker.fenced
-    ]
 
 
 def _gone(changes: ImageChanges) -> Iterator[PartitionChange]:

@@ -34,7 +34,7 @@ from engine.links import Links
 from engine.metadata.meta_properties import claim
 from engine.model import Event
 from engine.quorum_server.build import (
-    Controller,
+    ControllerNode,
     ControllerStore,
     ControllerWorld,
     build_controller,
@@ -121,7 +121,7 @@ class ControllerServer:
         )
         return ControllerWorld(raft, uuid4, random, self._events, self._report)
 
-    def _debug_server(self, controller: Controller) -> ControllerDebugServer:
+    def _debug_server(self, controller: ControllerNode) -> ControllerDebugServer:
         raft = controller.raft
         known = raft.client, self._links, self._events, raft.now
         return ControllerDebugServer(self._directory, *known, lambda: controller.loader.image)

@@ -10,6 +10,7 @@ request wrote nothing itself, since it may have seen what is not committed. If t
 lost before that, the answer is NOT_CONTROLLER, and the asker looks for the new one.
 
 Invariant: no response tells of a record that is not committed.
+Invariant: an error in here ends the process, and another node takes the lead.
 """
 
 import asyncio
@@ -83,7 +84,7 @@ class QuorumControllerService:
 
     async def write(self, decide: Decide[T]) -> T:
         """Decide, append the records, and wait until they are committed."""
-        controller = self._leading()
+        controller = self.leading()
         result = decide(controller, self.raft.now())
         self._append(controller, result.records)
         offset = controller.image.offset
@@ -95,7 +96,7 @@ class QuorumControllerService:
             await waiting.done
         return result.response
 
-    def _leading(self) -> QuorumController:
+    def leading(self) -> QuorumController:
         """The controller, or NOT_CONTROLLER. A node that has resigned leads no more."""
         if self.active is not None and not self.raft.client.is_leader:
             self._deactivate()
@@ -117,10 +118,12 @@ class QuorumControllerService:
         try:
             controller.replay(new, now)
             offset = self.raft.append(batch)
-        except Exception:
+            assert offset == base, f"the batch is at offset {offset}, not {base}"
+        except Exception as error:
             self._deactivate()  # what it has decided is not in the log
+            if not (isinstance(error, ApiException) and error.code is ErrorCode.not_controller):
+                self.raft.fail(error)
             raise
-        assert offset == base, f"the batch is at offset {offset}, not {base}"
         self._schedule()
 
     # -- what the Raft tells ---------------------------------------------------------------
@@ -128,7 +131,7 @@ class QuorumControllerService:
     def committed(self, offset: int) -> None:
         """Everything before this offset is committed."""
         self.loader.committed(offset)
-        self.image_changed(self.loader.image, self.loader.image.take_changes())
+        self._publish()
         self._snapshots.generate(self.raft.now())
         while self._waiting and self._waiting[0].offset < offset:
             done = self._waiting.popleft().done
@@ -136,6 +139,10 @@ class QuorumControllerService:
                 done.set_result(None)
         if self.active is None:
             self._schedule()
+
+    def _publish(self) -> None:
+        """Those who read the image also read whether this node is the controller."""
+        self.image_changed(self.loader.image, self.loader.image.take_changes())
 
     def _leader_changed(self) -> None:
         client = self.raft.client
@@ -148,7 +155,8 @@ class QuorumControllerService:
             self._timer.cancel()
         if self.active is not None:
             self._report("controller.resigned", epoch=self._epoch)
-        self.active = None
+            self.active = None
+            self._publish()
         waiting, self._waiting = self._waiting, deque()
         for _, done in waiting:
             if not done.done():
@@ -164,15 +172,18 @@ class QuorumControllerService:
 
     def _step(self) -> None:
         self._is_scheduled = False
-        if self.active is None and self._may_activate():
-            self._activate()
-        controller = self.active
-        while controller is not None and controller is self.active:
-            result = controller.tick(self.raft.now())
-            if result is None:
-                self._set_timer(controller)
-                return
-            self._append(controller, result.records)
+        try:
+            if self.active is None and self._may_activate():
+                self._activate()
+            while (controller := self.active) is not None and self.raft.client.is_leader:
+                result = controller.tick(self.raft.now())
+                if result is None:
+                    self._set_timer(controller)
+                    return
+                self._append(controller, result.records)
+        except Exception as error:
+            self.raft.fail(error)
+            raise
 
     def _may_activate(self) -> bool:
         """It leads, and has read all that was in its log: its own LeaderChange is committed."""
@@ -188,6 +199,7 @@ class QuorumControllerService:
         )
         self.active = controller
         self._report("controller.elected", broker=controller.node, epoch=self._epoch)
+        self._publish()
         self._append(controller, controller.activation(self._bootstrap()).records)
 
     def _set_timer(self, controller: QuorumController) -> None:

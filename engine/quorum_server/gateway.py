@@ -15,7 +15,7 @@ from engine.metadata.gateway import Assignment, Entries, OngoingReassignment, Ou
 from engine.metadata.image import MetadataImage
 from engine.model import TopicPartition
 from engine.quorum_controller import settings_control
-from engine.quorum_controller.partition_change import ElectionType
+from engine.quorum_controller.partition_change import PartitionElection
 from engine.quorum_controller.result import ControllerResult
 from engine.quorum_server.controller_service import QuorumControllerService
 from engine.quotas.alteration import Alteration
@@ -75,7 +75,7 @@ class QuorumGateway:
     async def elect_leaders(
         self, partitions: frozenset[TopicPartition] | None, *, unclean: bool
     ) -> Outcomes:
-        election = ElectionType.UNCLEAN if unclean else ElectionType.PREFERRED
+        election = PartitionElection.UNCLEAN if unclean else PartitionElection.PREFERRED
         return await self._service.write(lambda it, now: it.elections.elect(partitions, election))
 
     async def alter_reassignments(
@@ -93,9 +93,9 @@ class QuorumGateway:
     # -- configurations, quotas, access control lists --------------------------------------
 
     async def config(self, kind: str, name: str) -> Mapping[str, str]:
-        return await self._service.write(
-            lambda it, now: ControllerResult([], dict(it.image.configs.get((kind, name), {})))
-        )
+        """What is set when this returns: who alters it at once, alters this."""
+        await self._service.write(lambda it, now: ControllerResult([], None))
+        return dict(self._service.leading().image.configs.get((kind, name), {}))
 
     async def alter_config(self, kind: str, name: str, values: Mapping[str, str]) -> None:
         await self._service.write(

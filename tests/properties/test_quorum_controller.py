@@ -9,7 +9,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, ru
 
 from engine.errors import ApiException
 from engine.metadata.image import MetadataImage
-from engine.quorum_controller.partition_change import ElectionType
+from engine.quorum_controller.partition_change import PartitionElection
 from engine.quorum_controller.quorum_controller import QuorumController
 from tests.unit.quorum_controller.controlled import CLUSTER, P0, SESSION_MS, Controlled
 
@@ -52,7 +52,7 @@ class ControllerUnderStorms(RuleBasedStateMachine):
     def move(self, to):
         self.it.do(self.it.controller.reassignments.alter({P0: to}))
 
-    @rule(election=st.sampled_from([ElectionType.PREFERRED, ElectionType.UNCLEAN]))
+    @rule(election=st.sampled_from([PartitionElection.PREFERRED, PartitionElection.UNCLEAN]))
     def elect(self, election):
         self.it.do(self.it.controller.elections.elect(None, election))
 

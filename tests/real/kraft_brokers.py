@@ -1,5 +1,6 @@
 """Brokers of Apache Kafka 3.9.1 whose controllers are ours, for a test."""
 
+import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
@@ -16,6 +17,7 @@ from tests.real.jars import KRAFT
 
 AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 SESSION_MS = 6000
+SNAPSHOT_BYTES = 2000  # so that who begins late has to fetch a snapshot
 HEAP = 300  # MB
 STARTED = "Kafka Server started"
 SMALL: Mapping[str, Any] = {
@@ -44,6 +46,7 @@ class KRaftBrokers:
             f"broker.session.timeout.ms={SESSION_MS}",
             f"authorizer.class.name={AUTHORIZER}",
             "super.users=User:ANONYMOUS",
+            f"metadata.log.max.record.bytes.between.snapshots={SNAPSHOT_BYTES}",
         )
         self.controllers = Controllers(folder, (OURS, OURS, OURS), config)
         self.folder = folder
@@ -84,6 +87,11 @@ class KRaftBrokers:
         java, *rest = command("kafka.Kafka", str(properties), folder=KRAFT.folder, heap=HEAP)
         run = [java, f"-Dlog4j.configuration=file:{logging}", *rest]
         self.children[id] = Child(run, self.folder / f"broker-{id}.log", cwd=self.folder)
+
+    def lose_disk(self, id: int) -> None:
+        """The broker is down. Its directory is formatted anew."""
+        shutil.rmtree(self.directory(id))
+        format_directory(self.directory(id), id, CLUSTER_ID, 0)
 
     def logs(self, partition: str) -> list[bytes]:
         """The bytes of a partition, on each broker."""

@@ -117,6 +117,11 @@ def test_features_and_the_quorum(brokers):
     code, text = ask(brokers, QUORUM, "describe", "--status")
     assert re.search(r"LeaderId: +10[123]\n", text), text
     assert all(f'"id": {id}' in text for id in (1, 2, 3, 101, 102, 103)), text
+    where = "--bootstrap-controller", brokers.controllers.address(101)
+    done = tool(QUORUM, *where, "describe", "--status", folder=KRAFT.folder)
+    assert re.search(r"LeaderId: +10[123]\n", done.out), done
+    done = tool(FEATURES, *where, "describe", folder=KRAFT.folder)
+    assert re.search(r"metadata.version.*FinalizedVersionLevel: 3.3-IV3", done.out), done
     done = tool(CLUSTER, "cluster-id", "--bootstrap-server", brokers.bootstrap, folder=KRAFT.folder)
     assert "O2whmP1nSWeNENpX08USQQ" in done.out, done
     unregister = "unregister", "--bootstrap-server", brokers.bootstrap, "--id", "77"
@@ -194,9 +199,11 @@ def test_nothing_is_lost_while_the_active_controller_and_a_leader_are_killed(bro
     until(lambda: len(described(admin, "orders")) == 3, JVM_S)
     victim = described(admin, "orders")[0][0]
     brokers.children[victim].kill()
+    brokers.lose_disk(victim)  # it gets the metadata by a snapshot, and copies all records
     until(lambda: victim not in described(admin, "orders").get(0, [victim]), JVM_S)
     brokers.start(victim)
     until(lambda: [len(it) for it in described(admin, "orders").values()] == [4, 4, 4], JVM_S)
+    assert "Fetching snapshot" in brokers.children[victim].output()
     stop.set()
     writer.join(JVM_S)
     assert failed == []

@@ -175,10 +175,14 @@ class RaftManager:
                 self._carry_out(effect)
             self._set_timer(now)
         except Exception as error:
-            if not self.failure.done():
-                self.failure.set_exception(error)
+            self.fail(error)
             raise
         self._moved.set()
+
+    def fail(self, error: Exception) -> None:
+        """End the process: this node, or its application, is not as it should be."""
+        if not self.failure.done():
+            self.failure.set_exception(error)
 
     def _set_timer(self, now: int) -> None:
         if self._timer is not None:

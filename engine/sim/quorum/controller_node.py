@@ -18,7 +18,7 @@ from engine.controller.election import Elect, elect
 from engine.metadata.records.brokers import FeatureLevelRecord
 from engine.model import Event
 from engine.quorum_server.build import (
-    Controller,
+    ControllerNode,
     ControllerStore,
     ControllerWorld,
     build_controller,
@@ -53,7 +53,7 @@ class SimulatedController:
         self.id = node
         self.disk = QuorumDisk()
         self.current: SimulatedProcess | None = None  # while a process runs
-        self.controller: Controller | None = None  # of the last process
+        self.controller: ControllerNode | None = None  # of the last process
         self._voters, self._config, self._elect = voters, config, elect
         self._clock, self._network = clock, network
         self._emit = partial(emit, node)
@@ -106,7 +106,7 @@ class SimulatedController:
         self.controller.raft.start()
 
     def _handle(
-        self, process: SimulatedProcess, controller: Controller, frame: bytes, reply: Reply
+        self, process: SimulatedProcess, controller: ControllerNode, frame: bytes, reply: Reply
     ) -> None:
         process.spawn(_answer(controller, frame, reply))
 
@@ -117,7 +117,7 @@ class SimulatedController:
         self._emit(Event(kind, self.now(), facts))
 
 
-async def _answer(controller: Controller, frame: bytes, reply: Reply) -> None:
+async def _answer(controller: ControllerNode, frame: bytes, reply: Reply) -> None:
     connection = SimpleNamespace(
         client_id=None, peer_id=None, peer="sim", listener="CONTROLLER", principal=ANONYMOUS
     )
@@ -126,6 +126,6 @@ async def _answer(controller: Controller, frame: bytes, reply: Reply) -> None:
     reply(b"".join(cast(Any, pieces))[SIZE.size :])
 
 
-async def _failing(controller: Controller) -> None:
+async def _failing(controller: ControllerNode) -> None:
     """An error of the Raft ends the run."""
     await controller.raft.failure

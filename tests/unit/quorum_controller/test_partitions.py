@@ -6,7 +6,9 @@ import pytest
 
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
-from engine.quorum_controller.partition_change import ElectionType
+from engine.quorum_controller import settings_control
+from engine.quorum_controller.partition_change import PartitionElection
+from engine.quorum_controller.replication_control import ALL_BROKERS, UNCLEAN_KEY
 from tests.unit.quorum_controller.controlled import (
     BALANCE_MS,
     P0,
@@ -116,13 +118,13 @@ def elect(it, election, *partitions):
 
 
 def test_a_preferred_leader_is_elected_when_it_is_in_sync(it):
-    assert elect(it, ElectionType.PREFERRED)[P0].code is ErrorCode.election_not_needed
+    assert elect(it, PartitionElection.PREFERRED)[P0].code is ErrorCode.election_not_needed
     it.beat(1, fence=True)
     it.beat(1)
-    code = elect(it, ElectionType.PREFERRED)[P0].code
+    code = elect(it, PartitionElection.PREFERRED)[P0].code
     assert code is ErrorCode.preferred_leader_not_available
     it.alter_isr(2, 3, 1)
-    assert elect(it, ElectionType.PREFERRED)[P0] is None
+    assert elect(it, PartitionElection.PREFERRED)[P0] is None
     assert it.partition.leader == 1
 
 
@@ -131,29 +133,39 @@ def test_an_unclean_election_loses_records_only_when_it_is_asked_for(it):
     it.beat(1, fence=True)
     assert state(it)[:2] == (-1, (1,))
     unknown = TopicPartition("orders", 9)
-    outcomes = elect(it, ElectionType.UNCLEAN, P0, unknown)
+    outcomes = elect(it, PartitionElection.UNCLEAN, P0, unknown)
     assert outcomes[P0] is None
     assert outcomes[unknown].code is ErrorCode.unknown_topic_or_partition
     assert state(it)[:2] == (2, (2,)) and it.partition.leader_recovery_state == 1
     assert it.alter_isr(2, 3, recovery=1).code is ErrorCode.invalid_request
     it.alter_isr(2)
     assert it.partition.leader_recovery_state == 0
-    assert elect(it, ElectionType.UNCLEAN)[P0].code is ErrorCode.election_not_needed
+    assert elect(it, PartitionElection.UNCLEAN)[P0].code is ErrorCode.election_not_needed
 
 
 def test_with_nobody_alive_no_election_succeeds(it):
     for broker in (1, 2, 3):
         it.beat(broker, fence=True)
-    code = elect(it, ElectionType.UNCLEAN)[P0].code
+    code = elect(it, PartitionElection.UNCLEAN)[P0].code
     assert code is ErrorCode.eligible_leaders_not_available
 
 
-def test_a_topic_that_allows_it_gets_an_unclean_leader_by_itself():
-    it = Controlled([1, 2])
-    it.create(1, 2, config={"unclean.leader.election.enable": "true"})
+@pytest.mark.parametrize(
+    ("of_topic", "of_all", "own", "leader"),
+    [("true", None, False, 2), ("false", "true", True, -1), (None, "true", False, 2),
+     (None, None, True, 2), (None, None, False, -1)],
+    ids=str,
+)  # fmt: skip
+def test_an_unclean_leader_by_itself_where_the_topic_the_cluster_or_the_node_allows_it(
+    of_topic, of_all, own, leader
+):
+    it, key = Controlled([1, 2], unclean_leader_election_enable=own), UNCLEAN_KEY
+    if of_all:
+        it.do(settings_control.alter_config(it.image, *ALL_BROKERS, {key: of_all}))
+    it.create(1, 2, config={key: of_topic} if of_topic else {})
     it.alter_isr(1)
     it.beat(1, fence=True)
-    assert (it.partition.leader, it.partition.isr) == (2, (2,))
+    assert it.partition.leader == leader
 
 
 def test_preferred_leaders_come_back_after_a_while(it):
