@@ -450,10 +450,8 @@ def refused(call: Call, request: Any, error: ApiException) -> Any:
         return replace(response, error_code=ErrorCode.none)  # each partition has it
     if api in (Api.DESCRIBE_LOG_DIRS, Api.DESCRIBE_USER_SCRAM_CREDENTIALS):
         return replace(response, results=())  # for the first Kafka 2.8 has no error at all
-    if api is Api.DELETE_TOPICS and request.topic_names:  # before version 6
-        return replace(
-            response, responses=refused_rows(api, "responses", request.topic_names, error)
-        )
+    if names := getattr(request, "topic_names", ()):  # of DeleteTopics before version 6
+        return replace(response, responses=refused_rows(api, "responses", names, error))
     if api in NAMED_BELOW:
         rows = dict.fromkeys(NAMED_BELOW[api](request))
         return replace(response, results=refused_rows(api, "results", rows, error))

@@ -153,16 +153,15 @@ class ReplicaManager:
     def _update(self, change: PartitionChange) -> None:
         """Another ISR or another assignment, in the same leader epoch (without ZooKeeper)."""
         partition, state, now = self.partitions.get(change.partition), change.now, self.now()
-        if partition is None or state is None or state.leader_epoch != partition.leader_epoch:
-            return  # its log is offline
-        was = partition.isr
-        if partition.update(state, now):
-            if was != partition.isr:
-                facts = {"was": was, "version": state.version, "leader_epoch": state.leader_epoch}
-                self._event("isr.changed", partition, isr=partition.isr, **facts)
-            if partition.is_leader:
-                self.propose(partition.expand_next(now))
-            self._notify(partition.id)
+        was = partition.isr if partition is not None else ()
+        if partition is None or state is None or not partition.update(state, now):
+            return  # its log is offline, or it is known already
+        if was != partition.isr:
+            facts = {"was": was, "version": state.version, "leader_epoch": state.leader_epoch}
+            self._event("isr.changed", partition, isr=partition.isr, **facts)
+        if partition.is_leader:
+            self.propose(partition.expand_next(now))
+        self._notify(partition.id)
 
     def _create(
         self, topic_partition: TopicPartition, topic_id: UUID | None
@@ -287,10 +286,11 @@ class ReplicaManager:
             self.propose(partition.proposal)
 
     def isr_withdrawn(self, proposal: Proposal) -> None:
-        """The controller finds a replica of it ineligible: a later Fetch proposes it again."""
+        """The controller finds a replica of it ineligible for now: propose it anew."""
         partition = self.partitions.get(proposal.partition)
         if partition is not None and partition.waits_for(proposal):
             partition.withdraw()
+            self.propose(partition.expand_next(self.now()))
 
     def isr_answered(self, proposal: Proposal, version: int | None) -> None:
         """It is written, in this version. None: the controller has changed the state."""

@@ -8,7 +8,8 @@ too; whichever comes first counts. A smaller ISR begins a new leader epoch at le
 by the log only. (AlterPartitionManager)
 
     error of a partition                                  the change
-      INELIGIBLE_REPLICA                                    is withdrawn: the replica is fenced
+      INELIGIBLE_REPLICA                                    is withdrawn, and proposed anew a little
+                                                            later: the replica is fenced
       OPERATION_NOT_ATTEMPTED, and any other that is known  is given up: wait for the log
       one of the whole request                              is sent again
 

@@ -61,7 +61,7 @@ class ControllerChannel:
 
     def _connection(self) -> Peer | None:
         leader = self._node.raft.client.leader
-        if leader != self._leader:
+        if leader != self._leader or self._moved.is_set():  # it may be back in a newer epoch
             self.close()
             self._leader, self._moved = leader, asyncio.Event()
         if self._peer is None and leader is not None:

@@ -53,6 +53,7 @@ class QuorumMetadata:
         self._voters, self._clock, self._note = voters, clock, note
         self._loaders: dict[int, MetadataLoader] = {}  # of the last process of each controller
         self._silent: set[int] = set()
+        self._image = MetadataImage()  # the newest that was seen
         for id in ids:
             self.start_server(id)
 
@@ -136,8 +137,11 @@ class QuorumMetadata:
 
     @property
     def image(self) -> MetadataImage:
-        """By the controller that knows most, also if it is down."""
-        return max((it.image for it in self._loaders.values()), key=lambda it: it.offset)
+        """By the controller that knows most; after a restart it has to learn it anew."""
+        newest = max((it.image for it in self._loaders.values()), key=lambda it: it.offset)
+        if newest.offset > self._image.offset:
+            self._image = newest
+        return self._image
 
     def state(self, partition: TopicPartition) -> PartitionRegistration | None:
         return self.image.partition(partition)
