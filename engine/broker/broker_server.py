@@ -25,7 +25,7 @@ from engine.broker.cleaner_task import CleanerTask
 from engine.broker.debug.debug_server import DebugServer
 from engine.broker.dispatch import handlers_of
 from engine.broker.environment import Environment
-from engine.broker.metadata_source import SourceContext
+from engine.broker.metadata_source import SourceContext, StoppedWhileStarting
 from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Secure, Server
 from engine.config import BrokerConfig
@@ -70,6 +70,7 @@ class BrokerServer:
             self._report,
             self._spawn,
             self._every,
+            self._stop,
         )
         self._source = self._environment.source(self._context)
 
@@ -85,6 +86,8 @@ class BrokerServer:
                 if self._failure is None:
                     self._lifecycle.take(LifecycleStep.LEAVE)
                     await self._source.leave(broker)
+            except StoppedWhileStarting:
+                log.info("stopped before this broker was registered")
             except MetadataError as error:
                 raise TimeoutError(
                     f"{self._source.address} does not answer ({error.__cause__!r}): is it running?"

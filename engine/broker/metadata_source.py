@@ -25,6 +25,10 @@ from engine.storage.log import Emit
 from engine.wire.apis import ApiKey
 
 
+class StoppedWhileStarting(Exception):
+    """The broker was told to stop before its cluster knew it: there is nothing to leave."""
+
+
 class SourceContext(NamedTuple):
     """What a broker gives to the source of its metadata."""
 
@@ -37,6 +41,7 @@ class SourceContext(NamedTuple):
     report: Callable[..., None]  # an event: its kind, then the facts by name
     spawn: Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
     every: Callable[[int, Callable[[], None]], None]  # so many milliseconds
+    stopping: asyncio.Event  # set when the broker is to stop
 
 
 class MetadataSource(Protocol):
@@ -64,7 +69,8 @@ class MetadataSource(Protocol):
         """Read the rest, and apply each change from now on."""
 
     async def register(self, broker: Broker, ports: Mapping[str, int]) -> None:
-        """It listens on these ports, by the names of the listeners."""
+        """It listens on these ports, by the names of the listeners. May raise
+        StoppedWhileStarting."""
 
     @property
     def is_settled(self) -> bool:

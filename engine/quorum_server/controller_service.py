@@ -84,7 +84,7 @@ class QuorumControllerService:
 
     async def write(self, decide: Decide[T]) -> T:
         """Decide, append the records, and wait until they are committed."""
-        controller = self._leading()
+        controller = self.leading()
         result = decide(controller, self.raft.now())
         self._append(controller, result.records)
         offset = controller.image.offset
@@ -96,7 +96,7 @@ class QuorumControllerService:
             await waiting.done
         return result.response
 
-    def _leading(self) -> QuorumController:
+    def leading(self) -> QuorumController:
         """The controller, or NOT_CONTROLLER. A node that has resigned leads no more."""
         if self.active is not None and not self.raft.client.is_leader:
             self._deactivate()

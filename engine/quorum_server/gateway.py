@@ -93,9 +93,9 @@ class QuorumGateway:
     # -- configurations, quotas, access control lists --------------------------------------
 
     async def config(self, kind: str, name: str) -> Mapping[str, str]:
-        return await self._service.write(
-            lambda it, now: ControllerResult([], dict(it.image.configs.get((kind, name), {})))
-        )
+        """What is set when this returns: who alters it at once, alters this."""
+        await self._service.write(lambda it, now: ControllerResult([], None))
+        return dict(self._service.leading().image.configs.get((kind, name), {}))
 
     async def alter_config(self, kind: str, name: str, values: Mapping[str, str]) -> None:
         await self._service.write(

@@ -184,7 +184,7 @@ class Partition:
     def update(self, state: PartitionRegistration, now: int) -> bool:
         """The same leader in the same epoch, and another ISR or assignment. Returns whether it is
         newer than what is known: the answer to a proposal may have come before."""
-        if state.version <= self.version:
+        if state.leader_epoch != self.leader_epoch or state.version <= self.version:
             return False
         self.version = state.version
         self.replicas, self.isr = state.replicas, state.isr

@@ -153,16 +153,15 @@ class ReplicaManager:
     def _update(self, change: PartitionChange) -> None:
         """Another ISR or another assignment, in the same leader epoch (without ZooKeeper)."""
         partition, state, now = self.partitions.get(change.partition), change.now, self.now()
-        if partition is None or state is None or state.leader_epoch != partition.leader_epoch:
-            return  # its log is offline
-        was = partition.isr
-        if partition.update(state, now):
-            if was != partition.isr:
-                facts = {"was": was, "version": state.version, "leader_epoch": state.leader_epoch}
-                self._event("isr.changed", partition, isr=partition.isr, **facts)
-            if partition.is_leader:
-                self.propose(partition.expand_next(now))
-            self._notify(partition.id)
+        was = partition.isr if partition is not None else ()
+        if partition is None or state is None or not partition.update(state, now):
+            return  # its log is offline, or it is known already
+        if was != partition.isr:
+            facts = {"was": was, "version": state.version, "leader_epoch": state.leader_epoch}
+            self._event("isr.changed", partition, isr=partition.isr, **facts)
+        if partition.is_leader:
+            self.propose(partition.expand_next(now))
+        self._notify(partition.id)
 
     def _create(
         self, topic_partition: TopicPartition, topic_id: UUID | None

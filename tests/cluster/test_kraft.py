@@ -10,7 +10,7 @@ from engine.errors import ApiException
 from engine.raft.metadata_directory import METADATA_PARTITION
 from proof.chaos.run import OF_KRAFT
 from tests.interop.watch import until
-from tests.limits import CHANGE_S, START_S
+from tests.limits import START_S
 
 CONFIG = OF_KRAFT | {"min.insync.replicas": "2", "replica.lag.time.max.ms": "2000"}
 BRIEF_S = 1.5  # without a majority, for a request that could be answered at once
@@ -34,9 +34,7 @@ def mended(kraft):
 
 def active(cluster):
     """The name of the active controller, once there is one."""
-    node = cluster.wait(
-        "an active controller", lambda: max(cluster.state().controller, 0), CHANGE_S
-    )
+    node = until(lambda: max(cluster.state().controller, 0))
     return f"controller-{node - 100}"
 
 

@@ -203,6 +203,7 @@ def test_nothing_is_lost_while_the_active_controller_and_a_leader_are_killed(bro
     until(lambda: victim not in described(admin, "orders").get(0, [victim]), JVM_S)
     brokers.start(victim)
     until(lambda: [len(it) for it in described(admin, "orders").values()] == [4, 4, 4], JVM_S)
+    assert "Fetching snapshot" in brokers.children[victim].output()
     stop.set()
     writer.join(JVM_S)
     assert failed == []

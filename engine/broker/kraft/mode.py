@@ -15,12 +15,12 @@ waits: new topics, another ISR, new producer ids.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from kio.schema.broker_registration.v1.request import (
@@ -39,7 +39,7 @@ from engine.broker.kraft.forwarding import FORWARDED, ForwardingManager
 from engine.broker.kraft.gateway import KRaftGateway
 from engine.broker.kraft.lifecycle_manager import BrokerLifecycleManager, BrokerRunState
 from engine.broker.kraft.quorum_node import NodeQuorum, metadata_facts
-from engine.broker.metadata_source import SourceContext
+from engine.broker.metadata_source import SourceContext, StoppedWhileStarting
 from engine.config.kraft import KRaftBrokerConfig
 from engine.config.listeners import PROTOCOLS
 from engine.errors import ErrorCode
@@ -55,6 +55,7 @@ Claim = Callable[[Path, int, str], object]  # check whose a log directory is
 SUPPORTED: Mapping[str, tuple[int, int]] = {"metadata.version": (1, 7)}  # 3.0-IV1 to 3.3-IV3
 
 log = logging.getLogger(__name__)
+T = TypeVar("T")
 
 
 class KRaftMode:
@@ -135,12 +136,26 @@ class KRaftMode:
 
     async def register(self, broker: Broker, ports: Mapping[str, int]) -> None:
         request = self._registration(ports, self._context.new_uuid())
-        broker.replicas.broker_epoch = await self._lifecycle.register(request)
+        epoch = await self._unless_stopped(self._lifecycle.register(request))
+        broker.replicas.broker_epoch = epoch
         self._context.lifecycle.take(LifecycleStep.REGISTERED)
         self._context.spawn(self._lifecycle.run())
-        await self._lifecycle.until(BrokerRunState.RECOVERY)
+        await self._unless_stopped(self._lifecycle.until(BrokerRunState.RECOVERY))
         self._apply_first(broker)
         self._lifecycle.ready()
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T:
+        """What the work returns. Without a controller it may take long."""
+        working = asyncio.create_task(work)
+        stopping = asyncio.create_task(self._context.stopping.wait())
+        try:
+            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                return working.result()
+            raise StoppedWhileStarting
+        finally:
+            working.cancel()
+            stopping.cancel()
 
     def _registration(self, ports: Mapping[str, int], incarnation: UUID) -> Any:
         config = self._config

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 from types import SimpleNamespace
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 
@@ -16,6 +16,7 @@ from engine.metadata.records.topics import RemoveTopicRecord
 from engine.model import Callbacks
 from engine.quorum_controller.result import ControllerResult
 from engine.quorum_server.controller_service import QuorumControllerService
+from engine.quorum_server.gateway import QuorumGateway
 from engine.raft.metadata_directory import MetadataDirectory
 from engine.raft.metadata_loader import MetadataLoader
 from engine.raft.snapshot_records import decode_snapshot
@@ -34,14 +35,14 @@ class StubRaft:
     def __init__(self, directory):
         self.log = directory.log
         self.leader_changed = Callbacks()
-        self.snapshots, self.failure = [], None
+        self.snapshots, self.failure, self.time = [], None, 0
         identity = SimpleNamespace(node_id=101, cluster_id=CLUSTER)
         self.client = SimpleNamespace(
             is_leader=False, epoch=0, leader=None, log=self.log, identity=identity
         )
 
     def now(self):
-        return 0
+        return self.time
 
     def append(self, batch):
         if not self.client.is_leader:
@@ -218,6 +219,42 @@ def test_a_decision_that_makes_no_sense_ends_the_process(run):
         assert node.service.active is None and node.raft.log.end.offset == 1
 
     run(test)
+
+
+def test_two_who_add_to_a_configuration_at_once_lose_nothing(run):
+    async def test(node):
+        await node.lead()
+        gateway = QuorumGateway(node.service, uuid4)
+
+        async def add(key):
+            values = dict(await gateway.config("topics", "orders"))
+            await gateway.alter_config("topics", "orders", {**values, key: "1"})
+
+        register(node)
+        await asyncio.sleep(0)
+        both = [asyncio.create_task(add("a")), asyncio.create_task(add("b"))]
+        await asyncio.sleep(0)
+        while not all(task.done() for task in both):
+            node.commit()
+            await asyncio.sleep(0)
+        assert node.service.loader.image.configs == {("topics", "orders"): {"a": "1", "b": "1"}}
+
+    run(test)
+
+
+def test_a_snapshot_is_also_made_of_records_that_have_waited_for_long(run):
+    async def test(node):
+        await node.lead()
+        node.commit()
+        node.raft.time = 999
+        node.commit()
+        assert node.raft.snapshots == []
+        node.raft.time = 1000
+        node.commit()
+        node.commit()  # nothing is new
+        assert [id for id, _ in node.raft.snapshots] == [(1, 1)]
+
+    run(test, metadata_log_max_snapshot_interval_ms=1000)
 
 
 def test_a_snapshot_is_made_of_what_is_committed_when_the_log_is_long(run):
