@@ -15,6 +15,7 @@ CONTRACTS = PYPROJECT["tool"]["importlinter"]["contracts"]
 PACKAGES = [
     *("wire", "storage", "replication", "controller", "coordinator", "client", "assignors"),
     *("broker", "cluster", "sim", "cli", "zookeeper", "metadata", "raft", "quorum_server"),
+    "quorum_controller",
 ]
 
 # Who imports what, and what the layer check then says is broken.
@@ -49,6 +50,9 @@ OFFENCES = [
     ("engine.raft.planted", "random", "what decides has no socket"),
     ("engine.raft.planted", "engine.controller", "imports point down"),
     ("engine.raft.planted", "engine.quorum_server", "imports point down"),
+    ("engine.quorum_controller.planted", "engine.broker", "imports point down"),
+    ("engine.quorum_controller.planted", "random", "what decides has no socket"),
+    ("engine.quorum_controller.planted", "engine.storage.log", "coordinators and the controller"),
     ("engine.model", "asyncio", "what decides has no socket"),
     ("engine.coordinator.planted", "engine.storage.log", "coordinators and the controller return"),
     ("engine.assignors.planted", "random", "an assignor is a pure function"),

@@ -29,7 +29,8 @@ def handlers_of_administrators(broker: Broker) -> dict[Api, Handler]:
         *(broker.config, broker.metadata, broker.configs, gateway, broker.creation, broker.now)
     )
     configs = ConfigHandlers(
-        *(broker.id, broker.metadata, broker.configs, gateway, broker.listeners, replicas)
+        *(broker.id, broker.metadata, broker.configs, gateway, broker.listeners.check),
+        partial(replicas.reconfigure, broker.configs.topic_config),
     )
     return {
         Api.CREATE_TOPICS: topics.create,

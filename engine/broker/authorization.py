@@ -33,8 +33,9 @@ from engine.security.acls import (
     bits,
 )
 from engine.security.authorizer import AclAuthorizer
-from engine.wire.apis import Api
+from engine.wire.apis import Api, ApiKey
 from engine.wire.errors import Malformed
+from engine.wire.kraft_apis import KRaftApi
 from engine.wire.refusal import refusal, refused_rows
 
 log = logging.getLogger("kafka.authorizer.logger")
@@ -264,7 +265,7 @@ def _created_topic(access: Access, topic: Any) -> Any:
 READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = (AclOperation(number) for number in range(3, 9))
 CLUSTER_ACTION, DESCRIBE_CONFIGS, ALTER_CONFIGS = (AclOperation(number) for number in range(9, 12))
 
-GUARDS: dict[Api, Guard] = {
+GUARDS: dict[ApiKey, Guard] = {
     **{api: Guard(on_cluster(CLUSTER_ACTION)) for api in Api if api.between_brokers},
     Api.PRODUCE: Guard(on_transaction(WRITE), GuardedRows(WRITE, "topic_data", "responses")),
     Api.FETCH: Guard(),
@@ -324,6 +325,8 @@ GUARDS: dict[Api, Guard] = {
     Api.DESCRIBE_USER_SCRAM_CREDENTIALS: Guard(on_cluster(DESCRIBE)),
     Api.ALTER_USER_SCRAM_CREDENTIALS: Guard(on_cluster(ALTER)),
     Api.UPDATE_FEATURES: Guard(on_cluster(ALTER)),
+    KRaftApi.DESCRIBE_QUORUM: Guard(on_cluster(DESCRIBE)),
+    KRaftApi.UNREGISTER_BROKER: Guard(on_cluster(ALTER)),
     Api.DESCRIBE_CLUSTER: Guard(shown=_cluster_operations),
     Api.DESCRIBE_PRODUCERS: Guard(rows=GuardedRows(READ)),
 }
@@ -443,14 +446,12 @@ def refused(call: Call, request: Any, error: ApiException) -> Any:
     if api is Api.PRODUCE and request.acks == 0:
         raise Malformed(f"acks=0 allows no response to: {error}")
     response = refusal(api, request, error)
-    if api is Api.FETCH and error.code not in SESSION_ERRORS and request.session_epoch <= 0:
+    if api == Api.FETCH and error.code not in SESSION_ERRORS and request.session_epoch <= 0:
         return replace(response, error_code=ErrorCode.none)  # each partition has it
     if api in (Api.DESCRIBE_LOG_DIRS, Api.DESCRIBE_USER_SCRAM_CREDENTIALS):
         return replace(response, results=())  # for the first Kafka 2.8 has no error at all
-    if api is Api.DELETE_TOPICS and request.topic_names:  # before version 6
-        return replace(
-            response, responses=refused_rows(api, "responses", request.topic_names, error)
-        )
+    if names := getattr(request, "topic_names", ()):  # of DeleteTopics before version 6
+        return replace(response, responses=refused_rows(api, "responses", names, error))
     if api in NAMED_BELOW:
         rows = dict.fromkeys(NAMED_BELOW[api](request))
         return replace(response, results=refused_rows(api, "results", rows, error))

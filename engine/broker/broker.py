@@ -22,8 +22,8 @@ cluster and to the network, and runs it.
 """
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
 
 from engine.broker.authorization import AuthHelper
 from engine.broker.config_cache import ConfigCache
@@ -44,6 +44,8 @@ from engine.metadata.gateway import ControllerGateway
 from engine.metadata.lifecycle import BrokerLifecycle
 from engine.quotas.quota_managers import QuotaManagers
 from engine.replication.replica_manager import ReplicaManager
+from engine.wire.apis import APIS, ApiKey
+from engine.wire.codec import Apis
 
 
 def clock() -> int:
@@ -74,6 +76,11 @@ class Broker:
     request_faults: RequestFaults
     request_counts: RequestCounts
     now: Callable[[], int]
+    apis: Apis = field(default_factory=lambda: APIS)  # of its mode
+
+    def served(self, handlers: Iterable[int]) -> list[ApiKey]:
+        """The APIs for which there are handlers, with the versions of this mode."""
+        return [self.apis[api] for api in handlers]
 
     @property
     def id(self) -> int:

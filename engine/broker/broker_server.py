@@ -25,7 +25,7 @@ from engine.broker.cleaner_task import CleanerTask
 from engine.broker.debug.debug_server import DebugServer
 from engine.broker.dispatch import handlers_of
 from engine.broker.environment import Environment
-from engine.broker.metadata_source import SourceContext
+from engine.broker.metadata_source import SourceContext, StoppedWhileStarting
 from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Secure, Server
 from engine.config import BrokerConfig
@@ -70,6 +70,7 @@ class BrokerServer:
             self._report,
             self._spawn,
             self._every,
+            self._stop,
         )
         self._source = self._environment.source(self._context)
 
@@ -85,6 +86,8 @@ class BrokerServer:
                 if self._failure is None:
                     self._lifecycle.take(LifecycleStep.LEAVE)
                     await self._source.leave(broker)
+            except StoppedWhileStarting:
+                log.info("stopped before this broker was registered")
             except MetadataError as error:
                 raise TimeoutError(
                     f"{self._source.address} does not answer ({error.__cause__!r}): is it running?"
@@ -101,9 +104,9 @@ class BrokerServer:
         for directory in self._environment.directories(self._emit, stack):
             self._directories.append(directory)
         cluster_id = await self._source.connect(stack)
-        now, broker_id = self._environment.now(), self._config.broker_id
+        now = self._environment.now()
         for directory in self._directories:
-            directory.attempt(now, partial(directory.claim, broker_id, cluster_id))
+            directory.attempt(now, partial(self._source.claim, directory, cluster_id))
         reasons = [each.offline for each in self._directories if each.offline is not None]
         if len(reasons) == len(self._directories):
             raise ApiException(ErrorCode.kafka_storage_error, "; ".join(reasons))
@@ -149,7 +152,8 @@ class BrokerServer:
 
     def _debug_server(self, broker: Broker, server: Server) -> DebugServer:
         source = self._source
-        return DebugServer(self._environment.home, broker, server, lambda: source.session_id)
+        known = (lambda: source.session_id), (lambda: source.quorum), source.metadata
+        return DebugServer(self._environment.home, broker, server, *known)
 
     async def _wait_until_known(self, broker: Broker) -> bool:
         """Wait until the controller has sent the metadata; False if the broker is to stop."""

@@ -38,7 +38,7 @@ def build_broker(
     directories: Sequence[Any],
     cluster_id: str,
 ) -> Broker:
-    config, rules = context.config, environment.rules
+    config, rules, random = context.config, environment.rules, environment.random
     metadata = Metadata(cluster_id, listener=config.inter_broker_listener)
     configs, authorizer = ConfigCache(config, context.report), _authorizer(config)
     gateway = source.gateway(configs, authorizer)
@@ -58,9 +58,7 @@ def build_broker(
         metadata=metadata,
         replicas=replicas,
         purgatory=purgatory,
-        sessions=FetchSessions(
-            config.max_incremental_fetch_session_cache_slots, environment.random
-        ),
+        sessions=FetchSessions(config.max_incremental_fetch_session_cache_slots, random),
         configs=configs,
         gateway=gateway,
         publisher=MetadataPublisher(
@@ -70,7 +68,7 @@ def build_broker(
         producer_ids=producer_ids,
         groups=groups,
         transactions=transactions,
-        creation=AutoTopicCreationManager(config, configs, metadata, gateway, environment.random),
+        creation=AutoTopicCreationManager(config, configs, metadata, gateway, random),
         auth=AuthHelper(authorizer, metadata, environment.events, context.now),
         quotas=quotas,
         listeners=listeners,
@@ -80,6 +78,7 @@ def build_broker(
         request_faults=RequestFaults(context.report, context.spawn),
         request_counts=RequestCounts(),
         now=context.now,
+        apis=environment.apis,
     )
 
 

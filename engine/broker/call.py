@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Awaitable, Callable
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from engine.errors import ApiException
 from engine.quotas.client_quota_manager import ControllerMutationQuota
 from engine.security.principals import ANONYMOUS, Principal
 from engine.wire.apis import APIS, Api
+from engine.wire.codec import Apis
 from engine.wire.errors import RequestHeader
 
 log = logging.getLogger(__name__)
@@ -22,10 +23,12 @@ class Call(NamedTuple):
     listener: str = "PLAINTEXT"
     principal: Principal = ANONYMOUS
     mutations: ControllerMutationQuota | None = None  # of a request for topics, if there are quotas
+    apis: Apis = APIS  # of the listener: with ZooKeeper and without it, some versions differ
 
     @property
     def api(self) -> Api:
-        return APIS[self.header.api_key]
+        """Equal to a member of `Api`; in a row of another table it is not the same object."""
+        return cast(Api, self.apis[self.header.api_key])
 
     @property
     def version(self) -> int:

@@ -47,10 +47,12 @@ from engine.broker.secure_listeners import SecureListener
 from engine.broker.server import Connection, Pieces
 from engine.errors import ErrorCode
 from engine.security.sasl_server import SaslServerAuthenticator
-from engine.wire.apis import APIS, Api
+from engine.wire.apis import Api, ApiKey
 from engine.wire.codec import decode_request, encode_response
 from engine.wire.errors import RequestHeader, UnservedVersion
 from engine.wire.frame import Frame
+from engine.wire.kraft_apis import TOPIC_IDS_SINCE
+from engine.wire.topic_ids import with_names
 
 ADMINISTRATION = (
     Api.CREATE_TOPICS,
@@ -76,15 +78,17 @@ ADMINISTRATION = (
 )  # administration.py has the handlers
 
 
-def handlers_of(broker: Broker, of_mode: Mapping[Api, Handler]) -> dict[Api, Handler]:
-    """The newest versions. `of_mode`: requests that only brokers of this mode get."""
-    handlers = {**_of_clients(broker), **of_mode}
+def handlers_of(broker: Broker, of_mode: Mapping[ApiKey, Handler]) -> dict[ApiKey, Handler]:
+    """The newest versions. `of_mode`: requests that only brokers of this mode get, or that they
+    handle in another way."""
+    handlers: dict[ApiKey, Handler] = _of_clients(broker)
     handlers |= dict.fromkeys(ADMINISTRATION, _Administration(broker).handle)
-    handlers[Api.API_VERSIONS] = partial(versions.handle, handlers.keys())
-    return handlers
+    handlers |= of_mode
+    every = broker.served({*handlers, Api.API_VERSIONS})
+    return {Api.API_VERSIONS: partial(versions.handle, every), **handlers}
 
 
-def _of_clients(broker: Broker) -> dict[Api, Handler]:
+def _of_clients(broker: Broker) -> dict[ApiKey, Handler]:
     replicas, purgatory = broker.replicas, broker.purgatory
     coordinate = partial(groups.handle, broker.groups)
     transact = partial(transactions.handle, broker.transactions)
@@ -126,6 +130,9 @@ def _of_clients(broker: Broker) -> dict[Api, Handler]:
     }
 
 
+FETCH = int(Api.FETCH)
+
+
 class _Administration:
     """Requests of administrators. The code that handles them is loaded when the first of them
     comes, so that a broker that gets none starts sooner."""
@@ -158,10 +165,11 @@ def old_handlers_of(broker: Broker) -> dict[Api, Handler]:
 
 
 class Dispatcher:
-    def __init__(self, broker: Broker, handlers: Mapping[Api, Handler]) -> None:
+    def __init__(self, broker: Broker, handlers: Mapping[ApiKey, Handler]) -> None:
         guarded = broker.auth.guarded
-        self._handlers = {api: guarded(handler) for api, handler in handlers.items()}
-        self._old = {api: guarded(handler) for api, handler in old_handlers_of(broker).items()}
+        self._handlers = {int(api): guarded(handler) for api, handler in handlers.items()}
+        self._old = {int(api): guarded(handler) for api, handler in old_handlers_of(broker).items()}
+        self._last_old = {int(api): version for api, version in old_versions.LAST.items()}
         self._broker = broker
         faults = broker.request_faults
         self._layers = (
@@ -174,24 +182,33 @@ class Dispatcher:
 
     def authenticator(self, listener: SecureListener) -> SaslServerAuthenticator:
         """For a new connection to a listener with SASL."""
-        respond = partial(versions.respond, self._handlers.keys())
+        respond = partial(versions.respond, self._broker.served(self._handlers))
         return SaslServerAuthenticator(listener.mechanisms, respond, versions.unsupported)
 
     async def handle(self, connection: Connection, frame: Frame) -> Pieces | None:
         try:
-            header, request = decode_request(frame, self._handlers)
+            header, request = self._decoded(frame)
         except UnservedVersion as error:
             if error.header.api_key != Api.API_VERSIONS:
                 raise
             return encode_response(error.header._replace(api_version=0), versions.unsupported())
         connection.client_id, connection.throttle_ms = header.client_id, 0
         connection.peer_id = broker_of(request, header.client_id)
-        call = Call(header, connection.peer, connection.listener, connection.principal)
+        call = Call(
+            *(header, connection.peer, connection.listener, connection.principal),
+            apis=self._broker.apis,
+        )
         incoming, began = IncomingRequest(connection, frame, call, request), time_ns()
         served = await self._row()(incoming)
         if self._is_watched:
             await self._afterwards(incoming, served, began)
         return served.answer
+
+    def _decoded(self, frame: Frame) -> tuple[RequestHeader, Any]:
+        header, request = decode_request(frame, self._handlers, self._broker.apis)
+        if header.api_key == FETCH and header.api_version >= TOPIC_IDS_SINCE:
+            request = with_names(request, self._broker.metadata.topic_names)
+        return header, request
 
     @property
     def _is_watched(self) -> bool:
@@ -215,13 +232,13 @@ class Dispatcher:
 
     def _handler(self, header: RequestHeader) -> Handler:
         """The function that serves a request of this API and version."""
-        api = APIS[header.api_key]
-        is_old = header.api_version <= old_versions.LAST.get(api, -1)
+        api = header.api_key
+        is_old = header.api_version <= self._last_old.get(api, -1)
         return (self._old if is_old else self._handlers)[api]
 
     async def _handle_copy(self, call: Call, frame: Frame) -> set[ErrorCode]:
         """Do what a request asks for that came a second time; returns the errors of its answer."""
-        header, request = decode_request(frame, self._handlers)
+        header, request = self._decoded(frame)
         began, events = time_ns(), self._broker.events
         response = await self._handler(header)(call, request)
         if events.tracing:

@@ -29,6 +29,9 @@ from engine.broker.call import Handler
 from engine.broker.debug.debug_server import DebugServer
 from engine.broker.dispatch import Dispatcher
 from engine.broker.events import Ring
+from engine.broker.kraft.mode import KRaftMode
+from engine.broker.kraft.observer import open_observer
+from engine.broker.kraft.quorum_node import NodeContext, OpenQuorum
 from engine.broker.metadata_source import MetadataSource, SourceContext
 from engine.broker.metrics.broker_metrics import BrokerMetrics
 from engine.broker.metrics.metrics_server import MetricsServer
@@ -40,10 +43,13 @@ from engine.broker.server import Connection, Handle, Secure, Server
 from engine.broker.zookeeper.mode import ZooKeeperMode, connect_zookeeper
 from engine.broker.zookeeper.registration import SESSION_FILE
 from engine.config import BrokerConfig
+from engine.config.kraft import KRaftBrokerConfig
 from engine.links import Links
 from engine.storage.directory import LogDirectory
 from engine.storage.log import Emit
-from engine.wire.apis import Api
+from engine.wire.apis import APIS, ApiKey
+from engine.wire.codec import Apis
+from engine.wire.kraft_apis import KRAFT_APIS
 
 log = logging.getLogger(__name__)
 
@@ -62,11 +68,15 @@ class Environment:
 
     rules = KAFKAS
 
-    def __init__(self, config: BrokerConfig, home: Path | None = None) -> None:
-        """`home`: where the files of the process are kept; by default, in the first directory."""
+    def __init__(
+        self, config: BrokerConfig, home: Path | None = None, open_quorum: OpenQuorum | None = None
+    ) -> None:
+        """`home`: where the files of the process are kept; by default, in the first directory.
+        `open_quorum`: of the controller in the same process, if there is one."""
         self.config = config
         self.links = Links.from_environment()
         self.random = Random()
+        self.open_quorum = open_quorum
         self.events = Ring()
         self.home = home or Path(config.log_dirs[0])
         self.peers = PeerSecurity(config)  # of connections to other brokers
@@ -101,13 +111,23 @@ class Environment:
 
     def source(self, context: SourceContext) -> MetadataSource:
         """The mode of the cluster."""
+        if isinstance(self.config, KRaftBrokerConfig):
+            open_quorum = self.open_quorum or partial(open_observer, self.config)
+            node = NodeContext(context, self.links, self.events, self.random)
+            return KRaftMode(context, self.config, partial(open_quorum, node))
         connect = partial(connect_zookeeper, self.config, self.links)
         return ZooKeeperMode(context, connect, self.home / SESSION_FILE, self.rules.elect)
 
     def connect(self, host: str, port: int, peer_id: int, client_id: str, timeout_s: float) -> Peer:
-        return Peer(host, port, peer_id, self.links, client_id, timeout_s, self.peers)
+        shared = self.links, client_id, timeout_s, self.peers
+        return Peer(host, port, peer_id, *shared, self.apis)
 
-    def server(self, broker: Broker, handlers: Mapping[Api, Handler]) -> ServerSetup:
+    @property
+    def apis(self) -> Apis:
+        """Between brokers, and with clients."""
+        return KRAFT_APIS if isinstance(self.config, KRaftBrokerConfig) else APIS
+
+    def server(self, broker: Broker, handlers: Mapping[ApiKey, Handler]) -> ServerSetup:
         dispatcher, connections = Dispatcher(broker, handlers), set[Connection]()
         handle: Handle = dispatcher.handle
         metrics = None

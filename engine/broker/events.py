@@ -10,7 +10,7 @@ each with the first of the partitions that it names, and on demand with its byte
 
 import re
 from collections import deque
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterator, Sequence
 from functools import cache
 from itertools import islice
 from typing import Any, NamedTuple
@@ -18,9 +18,10 @@ from typing import Any, NamedTuple
 from engine.broker.frames import IN_A_BROKER, Frames, texts
 from engine.config.security import is_secret
 from engine.model import Event
-from engine.wire.apis import APIS, Api
+from engine.wire.apis import Api
 from engine.wire.errors import RequestHeader
 from engine.wire.frame import Frame
+from engine.wire.kraft_apis import EVERY_API
 
 KEPT = 10_000
 SHOWN = 20  # partitions of one request
@@ -73,7 +74,7 @@ class Ring(deque[Event]):
         """Add an event for a request and its response; only while `tracing`."""
         began, now = span.came // MILLISECOND, span.left // MILLISECOND
         facts: dict[str, Any] = {
-            "api": APIS[header.api_key].name,
+            "api": EVERY_API[header.api_key].name,
             "version": header.api_version,
             "client": header.client_id,
             "peer": peer,
@@ -90,7 +91,7 @@ class Ring(deque[Event]):
         if asker is not None:
             facts["asker"] = asker
         if response is not None and header.api_key in _ABOUT:
-            rows = _ABOUT[APIS[header.api_key]](request, response)
+            rows = _ABOUT[header.api_key](request, response)
             facts["partitions"] = list(islice(rows, SHOWN))
             facts["more"] = sum(1 for _ in rows)
         self.append(Event("request", now, facts))
@@ -188,7 +189,7 @@ def _length(records: Any) -> int:
     return int(records.size) if hasattr(records, "size") else len(records)
 
 
-_ABOUT = {
+_ABOUT: dict[int, Callable[[Any, Any], Iterator[dict[str, Any]]]] = {
     Api.FETCH: _fetched,
     Api.PRODUCE: _produced,
     Api.LEADER_AND_ISR: _controlled,

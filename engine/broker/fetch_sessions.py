@@ -14,13 +14,19 @@ the partitions that are `due`, and a thousand idle ones cost nothing.
 Invariant: a partition is due if its reader asked for another offset, if it has changed, or if there
 was more to read than was sent. The others have nothing new.
 Invariant: the epoch counts the requests of a session, so a lost or repeated request is noticed.
+Invariant: all requests of a session have names of topics (before version 13), or all have ids.
+A session with ids keeps the id that its reader gave for each name: if the topic is made anew, its
+reader is told. A topic whose id is not known is looked up again by each request.
+
 Partitions that got data go to the end of the queue, so that a busy one does not starve the others.
 """
 
 import asyncio
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Any
+from uuid import UUID
 
 from engine.broker.purgatory import settle, waiting
 from engine.errors import ApiException, ErrorCode
@@ -28,6 +34,7 @@ from engine.model import TopicPartition
 from engine.replication.log_read import NO_REPLICA, FetchRange
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.fetch import FetchAnswer
+from engine.wire.topic_ids import UNKNOWN
 
 NO_SESSION = 0
 INITIAL, FINAL = 0, -1  # epochs that make a request a full one
@@ -46,21 +53,46 @@ class FetchSession:
     due: dict[TopicPartition, None] = field(default_factory=dict)  # to be read, in this order
     sent: dict[TopicPartition, tuple[int, int]] = field(default_factory=dict)  # (HW, log start)
     full: bool = True  # the response names every partition
+    by_id: bool = False  # its requests have ids of topics
+    topic_ids: dict[str, UUID] = field(default_factory=dict)  # which the reader gave, by the name
     _waiters: "dict[asyncio.Future[bool], None]" = field(default_factory=dict)
 
     def update(self, request: Any) -> None:
         for topic in request.forgotten_topics_data:
+            name = self._name_of(topic) if self.by_id else topic.topic
             for number in topic.partitions:
-                partition = TopicPartition(topic.topic, number)
-                for known in (self.partitions, self.due, self.sent):
-                    known.pop(partition, None)
-                self.replicas.unwatch(partition, self)
+                self._forget(TopicPartition(name, number))
+        if self.by_id:
+            self.topic_ids.update((topic.topic, topic.topic_id) for topic in request.topics)
         for partition, wanted in wanted_by(request).items():
-            if partition not in self.partitions:
-                self.replicas.watch(partition, self)
-            self.partitions[partition] = wanted
-            self.due[partition] = None
+            self._want(partition, wanted)
         self._wake()  # another request of this session may be waiting
+
+    def _want(self, partition: TopicPartition, wanted: FetchRange) -> None:
+        if partition not in self.partitions:
+            self.replicas.watch(partition, self)
+        self.partitions[partition] = wanted
+        self.due[partition] = None
+
+    def _forget(self, partition: TopicPartition) -> None:
+        for known in (self.partitions, self.due, self.sent):
+            known.pop(partition, None)
+        self.replicas.unwatch(partition, self)
+
+    def _name_of(self, topic: Any) -> str:
+        """The name under which the session has a topic that a request forgets."""
+        names = (name for name, id in self.topic_ids.items() if id == topic.topic_id)
+        return next(names, topic.topic)
+
+    def resolve(self, names: Mapping[UUID, str]) -> None:
+        """Look up the topics again whose ids were not known."""
+        for unknown in [name for name in self.topic_ids if name.startswith(UNKNOWN)]:
+            if (name := names.get(self.topic_ids[unknown])) is not None:
+                self.topic_ids[name] = self.topic_ids.pop(unknown)
+                for partition in [it for it in self.partitions if it.topic == unknown]:
+                    wanted = self.partitions[partition]
+                    self._forget(partition)
+                    self._want(TopicPartition(name, partition.partition), wanted)
 
     def changed(self, partition: TopicPartition) -> None:
         self.due[partition] = None
@@ -115,11 +147,13 @@ class FetchSessions:
         self._random = random
         self._sessions: dict[int, FetchSession] = {}  # the least recently used first
 
-    def begin(self, request: Any, replicas: ReplicaManager, now: int) -> FetchSession:
+    def begin(
+        self, request: Any, replicas: ReplicaManager, now: int, *, by_id: bool = False
+    ) -> FetchSession:
         """The session that a request belongs to, updated by the request."""
         if request.session_epoch in (INITIAL, FINAL):
             self._close(request.session_id)
-            session = FetchSession(NO_SESSION, replicas, request.replica_id, now)
+            session = FetchSession(NO_SESSION, replicas, request.replica_id, now, by_id=by_id)
             if request.session_epoch == INITIAL:
                 self._keep(session)
             session.update(request)
@@ -135,6 +169,11 @@ class FetchSessions:
                 ErrorCode.invalid_fetch_session_epoch,
                 f"fetch session {found.id} expects epoch {found.epoch}, "
                 f"not {request.session_epoch}",
+            )
+        if found.by_id is not by_id:
+            raise ApiException(
+                ErrorCode.fetch_session_topic_id_error,
+                f"fetch session {found.id} has {'ids' if found.by_id else 'names'} of topics",
             )
         found.update(request)
         found.used, found.full = now, False

@@ -50,9 +50,9 @@ HandleCopy = Callable[[Call, Frame], Awaitable[set[ErrorCode]]]
 
 
 def encoded(call: Call, response: Any) -> ServedResponse:
-    return ServedResponse(
-        response, None if response is None else encode_response(call.header, response)
-    )
+    if response is None:
+        return ServedResponse(None, None)
+    return ServedResponse(response, encode_response(call.header, response, call.apis))
 
 
 async def repeated(

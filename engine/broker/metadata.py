@@ -57,6 +57,7 @@ class Metadata:
     controller: int = NO_BROKER
     brokers: dict[int, AliveBroker] = field(default_factory=dict)
     topics: dict[str, TopicInfo] = field(default_factory=dict)
+    topic_names: dict[UUID, str] = field(default_factory=dict)  # by the id of the topic
     listener: str = "PLAINTEXT"  # by which brokers reach each other
     _change: asyncio.Event = field(default_factory=asyncio.Event)
 
@@ -97,6 +98,7 @@ class Metadata:
         (name, number), topic_id, now = change
         topic = self.topics.get(name)
         if topic is None or topic.id != topic_id:
+            self._forget_id(topic)
             topic = TopicInfo(name, topic_id)
         if now is None:
             topic.partitions.pop(number, None)
@@ -106,8 +108,15 @@ class Metadata:
             )
         if topic.partitions:
             self.topics[name] = topic
+            if topic_id is not None:
+                self.topic_names[topic_id] = name
         else:
             self.topics.pop(name, None)
+            self._forget_id(topic)
+
+    def _forget_id(self, topic: TopicInfo | None) -> None:
+        if topic is not None and topic.id is not None:
+            self.topic_names.pop(topic.id, None)
 
     def changed(self) -> None:
         """Wake the tasks in `until`."""

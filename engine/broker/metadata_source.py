@@ -22,7 +22,11 @@ from engine.metadata.gateway import ControllerGateway
 from engine.metadata.lifecycle import BrokerLifecycle
 from engine.security.authorizer import AclAuthorizer
 from engine.storage.log import Emit
-from engine.wire.apis import Api
+from engine.wire.apis import ApiKey
+
+
+class StoppedWhileStarting(Exception):
+    """The broker was told to stop before its cluster knew it: there is nothing to leave."""
 
 
 class SourceContext(NamedTuple):
@@ -37,6 +41,7 @@ class SourceContext(NamedTuple):
     report: Callable[..., None]  # an event: its kind, then the facts by name
     spawn: Callable[[Coroutine[Any, Any, None]], "asyncio.Task[None]"]
     every: Callable[[int, Callable[[], None]], None]  # so many milliseconds
+    stopping: asyncio.Event  # set when the broker is to stop
 
 
 class MetadataSource(Protocol):
@@ -47,11 +52,14 @@ class MetadataSource(Protocol):
     async def connect(self, stack: AsyncExitStack) -> str:
         """Reach the store, until the stack is unwound. Returns the id of the cluster."""
 
+    def claim(self, directory: Any, cluster_id: str) -> None:
+        """Refuse a log directory that is not this broker's, or of another cluster."""
+
     def gateway(
         self, configs: ConfigCache, authorizer: AclAuthorizer | None
     ) -> ControllerGateway: ...
 
-    def handlers(self, broker: Broker) -> Mapping[Api, Handler]:
+    def handlers(self, broker: Broker) -> Mapping[ApiKey, Handler]:
         """Of the requests that only brokers of this mode get."""
 
     async def load(self, broker: Broker, topics: Iterable[str]) -> None:
@@ -61,11 +69,19 @@ class MetadataSource(Protocol):
         """Read the rest, and apply each change from now on."""
 
     async def register(self, broker: Broker, ports: Mapping[str, int]) -> None:
-        """It listens on these ports, by the names of the listeners."""
+        """It listens on these ports, by the names of the listeners. May raise
+        StoppedWhileStarting."""
 
     @property
     def is_settled(self) -> bool:
         """Whether this broker has done all that its own controller, if it has one, told it."""
+
+    @property
+    def quorum(self) -> Mapping[str, Any] | None:
+        """Of a controller in the same process: its state, for labs; None if there is none."""
+
+    def metadata(self, topic: str | None) -> Mapping[str, Any]:
+        """Brokers, topics, and the partitions of one, as the quorum has them, for labs."""
 
     @property
     def session_id(self) -> int | None:

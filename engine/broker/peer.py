@@ -29,7 +29,7 @@ from engine.broker.secure_listeners import PeerSecurity
 from engine.errors import ApiException
 from engine.links import Links
 from engine.security.sasl_client import authentication
-from engine.wire.apis import APIS, Api, ApiKey
+from engine.wire.apis import APIS, ApiKey
 from engine.wire.codec import Apis, decode_response, encode_request
 from engine.wire.errors import Malformed, RequestHeader
 from engine.wire.frame import Frame, FrameReader
@@ -77,7 +77,8 @@ class Peer:
             self._answers = None
 
     async def _ask(self, api: ApiKey, message: Any) -> Any:
-        header = RequestHeader(int(api), api.newest, next(self._numbers), self._client_id)
+        newest = self._apis[api].newest
+        header = RequestHeader(int(api), newest, next(self._numbers), self._client_id)
         frame = encode_request(header, message, self._apis)
         try:
             async with asyncio.timeout(self._timeout):
@@ -125,7 +126,7 @@ class Peer:
 Connect = Callable[[str, int, int, str, float], Peer]  # host, port, id, client.id, time-out
 
 
-async def ask_until(end: Coroutine[Any, Any, object], peer: Peer, api: Api, message: Any) -> Any:
+async def ask_until(end: Coroutine[Any, Any, object], peer: Peer, api: ApiKey, message: Any) -> Any:
     """The response; None if `end` is done first: then the request is called off."""
     asking, ending = asyncio.create_task(peer.ask(api, message)), asyncio.create_task(end)
     try:

@@ -10,17 +10,18 @@ the loop is busy with others is in its time.
 
 from collections import Counter
 
-from engine.wire.apis import APIS, Api
+from engine.wire.apis import ApiKey
+from engine.wire.kraft_apis import EVERY_API
 
 
 class RequestCounts:
     def __init__(self) -> None:
         self.on = False
-        self.numbers: Counter[Api] = Counter()
-        self.times: Counter[Api] = Counter()  # ns
+        self.numbers: Counter[ApiKey] = Counter()
+        self.times: Counter[ApiKey] = Counter()  # ns
 
     def add(self, key: int, took_ns: int) -> None:
-        api = APIS[key]
+        api = EVERY_API[key]
         self.numbers[api] += 1
         self.times[api] += took_ns
 

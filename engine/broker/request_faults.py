@@ -24,8 +24,9 @@ from collections.abc import Awaitable, Callable, Coroutine
 from typing import Any, NamedTuple
 
 from engine.errors import ApiException, ErrorCode
-from engine.wire.apis import APIS, Api
+from engine.wire.apis import Api
 from engine.wire.errors import Malformed
+from engine.wire.kraft_apis import EVERY_API
 
 COORDINATED = frozenset(  # what a coordinator of groups or of transactions answers
     {
@@ -168,7 +169,7 @@ class RequestFaults:
         if not self._drops or self._dropped not in (None, key):
             return False
         self._drops -= 1
-        self._report("answer.dropped", api=APIS[key].name, client=client)
+        self._report("answer.dropped", api=EVERY_API[key].name, client=client)
         return True
 
     def delay(self, api: Api, request: Any) -> float:

@@ -48,12 +48,12 @@ async def with_quotas(
     connection, frame, call, request = incoming
     api = call.api
     client = call.principal.name, call.header.client_id or ""
-    follows = api is Api.FETCH and request.replica_id >= 0
+    follows = api == Api.FETCH and request.replica_id >= 0
     if api in STRICT_SINCE:
         strict = call.version >= STRICT_SINCE[api]
         mutations = ControllerMutationQuota(quotas.mutation, *client, strict=strict)
         call = call._replace(mutations=mutations)
-    if api is Api.FETCH and not follows:
+    if api == Api.FETCH and not follows:
         request = limited(request, quotas.fetch.most(*client))
     work = TimedWork(serve(IncomingRequest(connection, frame, call, request)))
     served: ServedResponse = await work
@@ -70,7 +70,7 @@ async def with_quotas(
     if call.mutations is not None:
         waits[QuotaKind.CONTROLLER_MUTATION] = call.mutations.throttle_ms(now)
     size = 0
-    if api is Api.FETCH:
+    if api == Api.FETCH:
         assert answer is not None
         (size,) = SIZE.unpack_from(cast(bytes, answer[0]))
         waits[QuotaKind.FETCH] = quotas.fetch.record(*client, size, now)

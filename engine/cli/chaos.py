@@ -2,10 +2,11 @@
 
     chaos --seconds 60 --seed 7
 
-It starts its own cluster: ZooKeeper, and brokers that are processes. confluent-kafka's clients
-write (acks=all, idempotent) and read all the time. In the end every replica is restored, everything
-is read and compared with the clients' history, offset by offset: was a record lost, moved, doubled,
-reordered, or never sent? The seed decides the faults; their effects depend on the machine, too.
+It starts its own cluster: ZooKeeper (with --kraft: controllers), and brokers that are processes.
+confluent-kafka's clients write (acks=all, idempotent) and read all the time. In the end every
+replica is restored, everything is read and compared with the clients' history, offset by offset:
+was a record lost, moved, doubled, reordered, or never sent? The seed decides the faults; their
+effects depend on the machine, too.
 Each broker has three log directories, and one of them fails now and then: it is gone, it is full,
 or it can't be flushed. Sometimes it comes back empty.
 
@@ -29,11 +30,14 @@ from pathlib import Path
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import Options, add_options
 
+CONTROLLERS = 3  # by default
 OPTIONS: Options = {
     "seconds N": (float, 60.0, "default: %(default)g"),
     "seed S": (int, 0, "of the faults (default: %(default)s)"),
     "brokers N": (int, 3, "how many (default: %(default)s)"),
     "zookeepers N": (int, 1, "servers of ZooKeeper; several have faults, too (default: 1)"),
+    "kraft": "without ZooKeeper: controllers have faults, too",
+    "controllers N": (int, None, "with --kraft: how many (default: 3); 0: the brokers are, too"),
     "data DIR": (Path, None, "keep the cluster's files here; an empty directory"),
     "transactions": "clients that read and write in transactions: copiers, and random ones",
     "history FILE": (Path, None, "with --transactions: the random ones, in Jepsen's EDN"),
@@ -55,6 +59,10 @@ def run(options: Namespace) -> int:
         raise UsageError("--switch needs two brokers or more, and goes without --transactions")
     if (options.history is not None or options.late) and not options.transactions:
         raise UsageError("--history and --late are of transactions: they need --transactions")
+    if options.controllers is not None and not options.kraft:
+        raise UsageError("--controllers is of clusters without ZooKeeper: it needs --kraft")
+    if options.kraft and (options.switch or options.zookeepers != 1):
+        raise UsageError("--switch and --zookeepers are of clusters with ZooKeeper, not of --kraft")
     if options.data is not None and options.data.exists() and any(options.data.iterdir()):
         raise UsageError(f"{options.data} is not empty: it may contain another cluster")
     try:
@@ -73,9 +81,16 @@ def run(options: Namespace) -> int:
             switch=options.switch,
             history=options.history,
             late=options.late,
+            controllers=_controllers(options),
         )
     except Late as late:
         print(f"the cluster did not recover: {late}")
         return 1
     print(verdict)
     return int(not verdict.good)
+
+
+def _controllers(options: Namespace) -> int | None:
+    if not options.kraft:
+        return None
+    return CONTROLLERS if options.controllers is None else int(options.controllers)

@@ -1,13 +1,16 @@
-"""ZooKeeper and brokers 1, 2, 3 ..., until SIGINT or SIGTERM.
+"""ZooKeeper, or controllers, and brokers 1, 2, 3 ..., until SIGINT or SIGTERM.
 
 When every broker serves and knows the controller it prints one line:
 
     ready bootstrap=127.0.0.1:9092,127.0.0.1:9093 zookeeper=127.0.0.1:40123 data=DIR
 
-With --zookeepers 3 the line has the addresses of three servers, with commas.
+With --zookeepers 3 the line has the addresses of three servers, with commas. With --kraft there is
+no ZooKeeper and no Java: controllers 101, 102, 103 have the metadata, and are in the line:
 
-Started again on the same directory, the cluster has all its data. A broker or a ZooKeeper server
-that dies by itself is reported, and the others continue.
+    ready bootstrap=127.0.0.1:9092 controllers=101@127.0.0.1:40123,102@127.0.0.1:40124 data=DIR
+
+Started again on the same directory, the cluster has all its data. A broker, a ZooKeeper server or a
+controller that dies by itself is reported, and the others continue.
 """
 
 import signal
@@ -27,6 +30,8 @@ OPTIONS: Options = {
     "port P": (int, 9092, "broker 1's, the next ones follow; 0 takes free ports"),
     "zookeepers N": (int, 1, "how many ZooKeeper servers; of 3, one may die"),
     "zookeeper HOST:PORT,...": "use this ZooKeeper instead of an embedded one",
+    "kraft": "without ZooKeeper: its metadata is in a quorum of controllers",
+    "controllers N": (int, None, "with --kraft: how many (default: 3); 0: the brokers are, too"),
     "user NAME=PASSWORD": (setting, [], USERS),
 }
 
@@ -50,6 +55,8 @@ def run(options: Namespace) -> int:
         data=options.data,
         zookeepers=options.zookeepers,
         zookeeper=options.zookeeper,
+        metadata="kraft" if options.kraft else "zookeeper",
+        controllers=options.controllers,
         config=dict(options.config),
         security=options.security,
         users=dict(options.user),
@@ -59,11 +66,7 @@ def run(options: Namespace) -> int:
         signal.signal(number, signal.default_int_handler)
     try:
         with cluster:
-            print(
-                f"ready bootstrap={cluster.bootstrap} zookeeper={cluster.zookeeper} "
-                f"data={cluster.data}",
-                flush=True,
-            )
+            print(_ready(cluster, options.kraft), flush=True)
             while True:
                 time.sleep(CHECK_INTERVAL)
                 for broker, reason in cluster.deaths():
@@ -72,3 +75,8 @@ def run(options: Namespace) -> int:
                     to_stderr(f"  {cluster.command(broker)}")
     except KeyboardInterrupt:
         return 0
+
+
+def _ready(cluster: Cluster, kraft: bool) -> str:
+    where = f"controllers={cluster.controllers}" if kraft else f"zookeeper={cluster.zookeeper}"
+    return f"ready bootstrap={cluster.bootstrap} {where} data={cluster.data}"

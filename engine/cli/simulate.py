@@ -6,7 +6,8 @@
     simulate --minutes 60 --jobs 2          as many as fit into an hour, on two cores
     simulate --seeds 500 --step 3           seeds 0, 3, 6 ...: those with transactions
     simulate --defect join-unchecked --seeds 100    brokers with a known defect: is it found?
-    simulate --quorum --seeds 300           a quorum of controllers (KRaft) instead of brokers
+    simulate --kraft --seeds 300            without ZooKeeper: brokers and three controllers
+    simulate --quorum --seeds 300           a quorum of controllers instead of brokers
 
 All decisions are made by the code of the real brokers; clock, network, disks and ZooKeeper are
 simulated. The same seed gives the same run, event by event. Exit status 1: an invariant broke.
@@ -59,6 +60,7 @@ def add_arguments(parser: ArgumentParser) -> None:
             ),
             "fork AT:SEED": (_fork, [], FORKS),
             "defect NAME": (str, "", "give the brokers a defect"),
+            "kraft": "without ZooKeeper: the metadata is in a quorum of controllers",
             "quorum": "simulate a quorum of controllers; without --fork, --routine and --save",
             "rows N": (int, None, "lines of the diagram to print"),
             "routine": "also lines of periodic messages",
@@ -78,6 +80,8 @@ def run(options: Namespace) -> int:
         raise UsageError("say which run: --seed N; or how many: --seeds N, --minutes M")
     if options.quorum and (options.fork or options.save or options.routine):
         raise UsageError("--fork, --routine and --save are for brokers, not for a quorum")
+    if options.quorum and options.kraft:
+        raise UsageError("--quorum has no brokers, and --kraft has: choose one of the two")
     if options.seed is None:
         return _many(options)
     return _one_quorum(options) if options.quorum else _one(options)
@@ -91,7 +95,8 @@ def _recipe(options: Namespace, seed: int) -> Recipe | QuorumRecipe:
 
 def _broker_recipe(options: Namespace, seed: int) -> Recipe:
     forks = tuple(Fork(at, other) for at, other in options.fork)
-    return Recipe(seed, options.seconds or SECONDS, options.defect, forks)
+    seconds = options.seconds or SECONDS
+    return Recipe(seed, seconds, options.defect, forks, kraft=options.kraft)
 
 
 def _fork(text: str) -> tuple[int, int]:

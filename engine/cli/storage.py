@@ -11,28 +11,23 @@ of `metadata.version`. The level here is 7 (3.3-IV3), which each release from 3.
 """
 
 import sys
-import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
-from uuid import uuid4
 
+from engine.broker.broker import clock
 from engine.cli.main import FAILED, UsageError
 from engine.config.properties import parse_properties
 from engine.errors import ApiException
-from engine.metadata.meta_properties import (
-    MetaProperties,
-    claim,
-    read_meta_properties,
-    write_meta_properties,
-)
-from engine.metadata.records.brokers import FeatureLevelRecord
-from engine.metadata.records.framing import encode_record
+from engine.metadata.meta_properties import MetaProperties, claim, read_meta_properties
 from engine.model import id_text, parse_id
-from engine.raft.snapshot_records import encode_snapshot
-from engine.storage import files
+from engine.raft.bootstrap import (
+    LEVEL,
+    LEVEL_NAME,
+    METADATA_VERSION,
+    format_directory,
+    random_id,
+)
 
-BOOTSTRAP = "bootstrap.checkpoint"
-METADATA_VERSION, LEVEL, LEVEL_NAME = "metadata.version", 7, "3.3-IV3"
 RELEASES = ("3.3", LEVEL_NAME)
 ID_BYTES = 16
 
@@ -67,13 +62,6 @@ def run(options: Namespace) -> int:
     return _info(directories) if options.action == "info" else _format(options, values, directories)
 
 
-def random_id() -> str:
-    """A random id without a dash in front: a command line would take it for an option."""
-    while (text := id_text(uuid4())).startswith("-"):
-        pass
-    return text
-
-
 def log_directories(values: dict[str, str]) -> list[str]:
     listed = values.get("log.dirs") or values.get("log.dir") or "/tmp/kafka-logs"
     names = [name.strip() for name in listed.split(",") if name.strip()]
@@ -106,17 +94,8 @@ def _format(options: Namespace, values: dict[str, str], directories: list[Path])
         print("All of the log directories are already formatted.")
     for directory in unformatted:
         print(f"Formatting {directory} with {METADATA_VERSION} {LEVEL_NAME}.")
-        format_directory(directory, node_id, cluster_id)
+        format_directory(directory, node_id, cluster_id, clock())
     return 0
-
-
-def format_directory(directory: Path, node_id: int, cluster_id: str) -> None:
-    """meta.properties is written last: with it the directory counts as formatted."""
-    directory.mkdir(parents=True, exist_ok=True)
-    level = FeatureLevelRecord(name=METADATA_VERSION, feature_level=LEVEL)
-    now = time.time_ns() // 1_000_000
-    files.replace(directory / BOOTSTRAP, encode_snapshot([encode_record(level)], 0, now))
-    write_meta_properties(directory, MetaProperties(node_id, cluster_id, parse_id(random_id())))
 
 
 def _node_id(values: dict[str, str]) -> int:

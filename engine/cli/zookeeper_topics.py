@@ -26,6 +26,7 @@ from engine.cli.table import comma
 from engine.cli.zookeeper_session import ZnodeClient, open_session
 from engine.config import TopicConfig
 from engine.errors import ApiException, ErrorCode
+from engine.metadata.replica_assignment import ReplicaAssignment
 from engine.model import TopicPartition
 from engine.topics import (
     INTERNAL,
@@ -106,7 +107,7 @@ def _create(session: ZnodeClient, options: Namespace) -> None:
 
 def _topic(replicas: dict[int, list[int]]) -> znodes.Topic:
     """Without an id."""
-    each = {number: znodes.ReplicaAssignment(tuple(ids)) for number, ids in replicas.items()}
+    each = {number: ReplicaAssignment(tuple(ids)) for number, ids in replicas.items()}
     return znodes.Topic(None, each)
 
 

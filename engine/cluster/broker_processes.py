@@ -10,8 +10,8 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from engine.cluster.broker_process import BrokerProcess
-from engine.cluster.ensemble import ZookeeperEnsemble
 from engine.cluster.link_faults import End, LinkFaults
+from engine.cluster.metadata_servers import MetadataServers
 from engine.cluster.observer import Observer
 from engine.cluster.scratch import Scratch
 from engine.cluster.state import Status
@@ -21,14 +21,14 @@ from engine.errors import ApiException, ErrorCode
 class BrokerProcesses:
     def __init__(
         self,
-        ensemble: ZookeeperEnsemble,
+        servers: MetadataServers,
         observer: Observer,
         links: LinkFaults,
         scratch: Scratch | None,
         keep: Sequence[int],
     ) -> None:
         """`keep`: file descriptors that stay open in the processes (scratch.py)."""
-        self._ensemble = ensemble
+        self._servers = servers
         self._observer = observer
         self._links = links
         self._scratch = scratch
@@ -63,7 +63,8 @@ class BrokerProcesses:
                 "this cluster has ended, and its files were removed: make a new one",
             )
         environment = self._links.environment(node.number)
-        node.launch(self._ensemble.address, environment, self._keep)
+        self._servers.prepare(node.number, node.log_directories)
+        node.launch(self._servers.of_broker(node.number), environment, self._keep)
         self._observer.note("broker.started", broker=node.number, pid=node.child.pid)
 
     def await_ready(self, node: BrokerProcess) -> None:

@@ -1,6 +1,8 @@
-"""A cluster on this machine: a ZooKeeper, and one operating-system process per broker.
+"""A cluster on this machine: one operating-system process per broker, and what has the metadata.
 
     DIR/zookeeper/     ZooKeeper's znodes and log; of several servers: zookeeper-1, zookeeper-2 ...
+    DIR/controller-1/  without ZooKeeper (metadata="kraft"): a controller's directory, the metadata
+                       log in it, and its controller.log
     DIR/broker-1/      a broker's log directory, its broker.pid and its broker.log
     DIR/broker-2/ ...
     DIR/bin/kafka-topics.sh ...     scripts with Kafka's names (scripts/)
@@ -25,18 +27,21 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from engine.cluster import defaults, ensemble, resources
+from engine.cluster import debug_client, defaults, ensemble, resources
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.broker_processes import BrokerProcesses
 from engine.cluster.child import Child, end_all
 from engine.cluster.clients import NONE, Clients
+from engine.cluster.controller_quorum import ControllerQuorum, check_controllers
 from engine.cluster.ensemble import ZookeeperEnsemble
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.faults import STOP_TIMEOUT_S, Faults
 from engine.cluster.kafka_process import KAFKA, OURS, KafkaProcess, jars
 from engine.cluster.kafka_reporter import KafkaReporter
-from engine.cluster.link_faults import End, LinkFaults
+from engine.cluster.link_faults import FIRST_CONTROLLER, End, LinkFaults, controller
+from engine.cluster.metadata_servers import MetadataServers, MetadataView
 from engine.cluster.observer import Observer
+from engine.cluster.quorum_view import QuorumView
 from engine.cluster.recorded_files import FILES_TRACK, FileTrack, WantedFiles
 from engine.cluster.recording import NO_TRACKS, Recorder, Track
 from engine.cluster.request_faults import ApiName, ErrorName, RequestFaultSender
@@ -47,6 +52,8 @@ from engine.cluster.state import ClusterState
 from engine.cluster.state_merger import ProcessState
 from engine.cluster.topics import ClusterTopics, Replicas
 from engine.cluster.znode_watcher import ZnodeWatcher
+from engine.cluster.zookeeper_view import ZookeeperView
+from engine.config.kraft import by_role
 from engine.errors import ApiException, invalid_config, invalid_request
 from engine.table import Table
 
@@ -71,6 +78,8 @@ class Cluster:
         data: Path | str | None = None,
         zookeepers: int = 1,
         zookeeper: str | None = None,
+        metadata: str = "zookeeper",
+        controllers: int | None = None,
         config: Mapping[str, str] | None = None,
         security: str = "PLAINTEXT",
         users: Mapping[str, str] | None = None,
@@ -82,6 +91,9 @@ class Cluster:
         `zookeepers`: how many servers of it are started, see ensemble.py; or `zookeeper` is the
         address of one that runs.
 
+        `metadata="kraft"`: without ZooKeeper, with so many `controllers` (3, if nothing is said); 0
+        makes each of the brokers a controller, too. See controller_quorum.py.
+
         `security`: PLAINTEXT, SSL, SASL_PLAINTEXT or SASL_SSL, and `users` their passwords: see
         security/. The cluster's own clients are then the brokers' own user.
 
@@ -92,45 +104,87 @@ class Cluster:
         if brokers < 1:
             raise invalid_config(f"a cluster has brokers, not {brokers}")
         ensemble.check(zookeepers, zookeeper)
+        check_controllers(metadata, controllers, zookeepers, zookeeper, security)
         self._scratch = Scratch() if data is None else None
         self.data = self._scratch.path if self._scratch else Path(data or "").resolve()
         self._home = KafkaHome(self.data)
         self._keep = [self._scratch.end] if self._scratch else []
-        self._observer = Observer(self.directory, self._members)
-        self._ensemble = ZookeeperEnsemble(
-            self.data, zookeepers, zookeeper, self._keep, self._observer.note_at
-        )
         self._config = defaults.small(brokers) | dict(config or {})
+        self._links = LinkFaults()
+        self._observer = Observer(self._control_file, self._members, self._controllers)
+        self._quorum: ControllerQuorum | None = None
+        if metadata == "kraft":
+            self._quorum = ControllerQuorum(
+                *(self.data, 3 if controllers is None else controllers, brokers, self._config),
+                *(self._observer, self._links, self._keep),
+            )
+            self._servers: MetadataServers = self._quorum
+            if self._quorum.controllers:
+                self._config = by_role(self._config).broker
+            self.view: MetadataView = QuorumView(self._observer, self._voters)
+        else:
+            self._servers = ZookeeperEnsemble(
+                self.data, zookeepers, zookeeper, self._keep, self._observer.note_at
+            )
+            self.view = self._zookeeper_view = ZookeeperView(lambda: self.zookeeper)
         self._report = report
         self._security = self._secured(security, users or {})
         if self._security:
             self._config = self._security.with_super_user(self._config)
-        self._links = LinkFaults()
         self._processes = BrokerProcesses(
-            self._ensemble, self._observer, self._links, self._scratch, self._keep
+            self._servers, self._observer, self._links, self._scratch, self._keep
         )
         self.requests = RequestFaultSender(self._observer, self._processes)
         self.faults = Faults(
-            self._processes, self._ensemble, self._observer, self._links, self.requests
+            self._processes, self._servers, self._observer, self._links, self.requests
         )
         self.topics = ClusterTopics(self)
         self._rules = rule_files(rules or {}, self.data / "rules")
         self._recorders: list[Recorder] = []
         self._znodes: ZnodeWatcher | None = None
         own = self._security.settings() if self._security else {}
-        self._clients = Clients(lambda: self.bootstrap, lambda: self.zookeeper, own)
+        self._clients = Clients(lambda: self.bootstrap, own)
         for number in range(brokers):
             self._add(number + 1, port + number if port else 0)
 
     @property
     def zookeeper(self) -> str:
         """HOST:PORT of each ZooKeeper server in use, with commas."""
-        return self._ensemble.address
+        self._need_zookeeper("zookeeper")
+        return self._servers.address
+
+    @property
+    def controllers(self) -> str:
+        """The voters of a cluster without ZooKeeper: 101@127.0.0.1:PORT,..."""
+        if self._quorum is None:
+            raise invalid_request('this cluster has ZooKeeper: see metadata="kraft"')
+        return self._quorum.address
+
+    @property
+    def metadata_servers(self) -> list[str]:
+        """The names of ZooKeeper servers, or of controllers, that this cluster has started."""
+        return self._servers.names
+
+    @property
+    def metadata_name(self) -> str | None:
+        """The name that stands for all of them, in `cut` and `kill`; None: they are the brokers."""
+        return self._servers.all_name
+
+    @property
+    def is_kraft(self) -> bool:
+        return self._quorum is not None
+
+    def _need_zookeeper(self, what: str) -> None:
+        if self._quorum is not None:
+            raise invalid_request(
+                f"{what}: this cluster has no ZooKeeper, and so no znodes and no sessions; its "
+                "metadata is in the log of its controllers"
+            )
 
     @property
     def zookeepers(self) -> list[str]:
         """The names of the ZooKeeper servers that this cluster started, also of dead ones."""
-        return self._ensemble.names
+        return [] if self._quorum else self._servers.names
 
     @property
     def bootstrap(self) -> str:
@@ -173,34 +227,40 @@ class Cluster:
         """The numbers of all brokers, also of those that are down."""
         return self._processes.numbers
 
-    def directory(self, broker: int) -> Path:
-        return self.data / f"broker-{broker}"
+    def directory(self, broker: End) -> Path:
+        """Of a broker, or of a controller: "controller-1"."""
+        return self.data / (broker if isinstance(broker, str) else f"broker-{broker}")
+
+    def _control_file(self, node: int) -> Path:
+        if node < FIRST_CONTROLLER:
+            return self.directory(node) / debug_client.OF_BROKER
+        return self.directory(controller(node - FIRST_CONTROLLER + 1)) / debug_client.OF_CONTROLLER
 
     def child(self, broker: End) -> Child:
-        """The process of a broker, or of a ZooKeeper server."""
+        """The process of a broker, a ZooKeeper server or a controller."""
         return (
-            self._ensemble.child(broker)
+            self._servers.child(broker)
             if isinstance(broker, str)
             else self._processes[broker].child
         )
 
     def command(self, broker: End) -> str:
-        """The command that starts this broker, or server of ZooKeeper, by hand."""
+        """The command that starts this broker, ZooKeeper server or controller by hand."""
         if isinstance(broker, str):
-            return self._ensemble.command(broker)
-        return self._processes[broker].command(self.zookeeper)
+            return self._servers.command(broker)
+        return self._processes[broker].command(self._servers.of_broker(broker))
 
     # -- start and stop ------------------------------------------------------------------
 
     def start(self) -> Self:
         """Returns once every broker is registered and serves, and knows the controller."""
-        need = resources.cluster(len(self.brokers), zookeepers=len(self.zookeepers))
+        need = resources.cluster(len(self.brokers), len(self.zookeepers), len(self._controllers()))
         try:
             resources.check(need, self.data)
             with resources.refusals(need.what):
                 self._start()
         except BaseException as error:
-            blamed = self._ensemble.end_reason
+            blamed = self._servers.end_reason
             self.stop()
             if blamed and isinstance(error, ApiException):
                 raise ApiException(error.code, blamed) from error
@@ -208,14 +268,15 @@ class Cluster:
         return self
 
     def _start(self) -> None:
-        if self.zookeepers:
-            self._report("starting ZooKeeper")
-        self._ensemble.start()
-        self._home.write(self.zookeeper, self._ensemble.directory)
+        if self._servers.names:
+            self._report("starting the controllers" if self._quorum else "starting ZooKeeper")
+        self._servers.start()
+        self._home.write(self._servers.server_settings(), self._servers.directory)
         if self._security:
             self._security.store_users(self.zookeeper)
         for node in self._processes:
             self._processes.launch(node)
+        self._servers.await_ready()
         for node in self._processes:
             self._report(f"starting broker {node.number}")
             node.await_ready()
@@ -227,6 +288,7 @@ class Cluster:
     def stop(self) -> None:
         self._observer.stop_reporting()
         self._clients.close()
+        self.view.close()
         self._home.stop()
         for recorder in self._recorders:
             recorder.stop()
@@ -239,7 +301,7 @@ class Cluster:
         self._observer.close()
         for node in self._processes:
             node.release_port()
-        self._ensemble.stop()
+        self._servers.stop()
         if self._scratch:
             self._scratch.remove()
 
@@ -257,6 +319,7 @@ class Cluster:
         if kind not in (OURS, KAFKA):
             raise invalid_request(f'"{OURS}" or "{KAFKA}", not {kind!r}')
         if kind == KAFKA:
+            self._need_zookeeper('kind="kafka"')
             jars()
         node = self._add(max(self.brokers) + 1, 0, kind)
         self._processes.launch(node)
@@ -266,7 +329,8 @@ class Cluster:
     # -- faults: see faults.py, request_faults.py --------------------------------------------
 
     def kill(self, broker: End) -> None:
-        """SIGKILL, to a broker, a ZooKeeper server ("zookeeper-2"), or all ("zookeeper")."""
+        """SIGKILL, to a broker, a ZooKeeper server ("zookeeper-2"), or all ("zookeeper"); to a
+        controller ("controller-1"), or all ("controllers")."""
         self.faults.kill(broker)
 
     def pause(self, broker: End) -> None:
@@ -274,7 +338,7 @@ class Cluster:
         self.faults.pause(broker)
 
     def resume(self, broker: End) -> None:
-        """SIGCONT, to a broker or a ZooKeeper server that was paused."""
+        """SIGCONT, to a broker, a ZooKeeper server or a controller that was paused."""
         self.faults.resume(broker)
 
     def stop_broker(self, broker: int) -> int:
@@ -293,7 +357,8 @@ class Cluster:
         self._processes[broker].configure(settings, **secured)
 
     def cut(self, one: End, other: End, both: bool = True) -> None:
-        """Hold back all messages between two brokers, or between a broker and "zookeeper".
+        """Hold back all messages between two brokers, or between a broker and "zookeeper"; between
+        a broker and "controller-1", or "controllers"; between two controllers.
 
         `both=False`: only messages from the first to the other.
         """
@@ -338,12 +403,12 @@ class Cluster:
     def state(self) -> ClusterState:
         """A snapshot of what every broker reports now; see state.py."""
         self.deaths()
-        return self._ensemble.added(self._observer.state(self._links.states()))
+        return self._servers.added(self._observer.state(self._links.states()))
 
     def events(self, after: int = 0) -> list[ClusterEvent]:
         """The events after the event with that number, in order; 0: all of them."""
         self.deaths()
-        self._ensemble.report_events()
+        self._servers.report_events()
         return self._observer.events(after)
 
     def trace(self, on: bool = True, *, frames: bool = False) -> None:
@@ -356,6 +421,7 @@ class Cluster:
 
     def znodes(self) -> ZnodeWatcher:
         """The znodes and their changes, shared by all callers; see znode_watcher.py."""
+        self._need_zookeeper("znodes")
         if self._znodes is None:
             self._znodes = ZnodeWatcher(self.zookeeper)
         return self._znodes
@@ -385,10 +451,17 @@ class Cluster:
     def _members(self) -> dict[int, ProcessState]:
         return {node.number: node.member for node in self._processes}
 
+    def _controllers(self) -> dict[int, ProcessState]:
+        return self._quorum.members() if self._quorum else {}
+
+    def _voters(self) -> dict[int, ProcessState]:
+        """The processes of the quorum: controllers, or brokers."""
+        return self._controllers() or self._members()
+
     def deaths(self) -> list[tuple[End, str]]:
-        """Brokers, and servers of an ensemble, that have ended by themselves since the last call,
-        and why."""
-        return [*self._ensemble.deaths(), *self._processes.deaths()]
+        """Brokers, servers of an ensemble and controllers that have ended by themselves since the
+        last call, and why."""
+        return [*self._servers.deaths(), *self._processes.deaths()]
 
     # -- experiments ---------------------------------------------------------------------
 
@@ -419,20 +492,22 @@ class Cluster:
         return self.topics.records(topic, **config)
 
     def leader(self, topic: str, partition: int = 0) -> int:
-        """As ZooKeeper has it; -1: there is none."""
+        """As ZooKeeper has it, or the quorum; -1: there is none."""
         return self.topics.leader(topic, partition)
 
     def isr(self, topic: str, partition: int = 0) -> tuple[int, ...]:
-        """As ZooKeeper has it."""
+        """As ZooKeeper has it, or the quorum."""
         return self.topics.isr(topic, partition)
 
     def znode(self, path: str) -> bytes | None:
         """The data of a znode; None: there is no such znode."""
-        found = self._clients.znode(path)
+        self._need_zookeeper("znode")
+        found = self._zookeeper_view.znode(path)
         return found and found[0]
 
     def children(self, path: str) -> list[str]:
-        return self._clients.children(path)
+        self._need_zookeeper("children")
+        return self._zookeeper_view.children(path)
 
     def wait(self, what: str, condition: Callable[[], T], seconds: float = 60) -> T:
         """Wait until a condition is true, and return what it returned.
@@ -453,9 +528,9 @@ class Cluster:
         self.wait("all replicas in sync", self.topics.in_sync)
 
     def _have_sessions(self) -> bool:
-        """Not so while ZooKeeper still has a session of a broker that was paused for too long."""
+        """Not so while a broker is registered that was paused for too long."""
         return all(
-            broker.session == self._clients.owner(number)
+            self.view.has_session(number, broker)
             for number, broker in self.state().brokers.items()
             if not self._processes[number].is_kafka
         )
@@ -467,6 +542,6 @@ class Cluster:
         node = made(
             *(number, port, self.directory(number), self._config, self._security), self._rules
         )
-        reporter = KafkaReporter(node, self._clients.ask) if node.is_kafka else None
+        reporter = KafkaReporter(node, self._zookeeper_view.ask) if node.is_kafka else None
         self._observer.report(number, reporter)
         return self._processes.add(node)

@@ -1,4 +1,4 @@
-"""The client of a broker's debug server (engine.broker.debug.debug_server).
+"""The client of a debug server, of a broker or a controller (engine.broker.debug.control_server).
 
     send(request, callback)   `callback` gets the response when it arrives
     receive(clients, 0.3)     until all responses are here, or the time is over
@@ -22,18 +22,19 @@ from typing import Any
 
 Callback = Callable[[dict[str, Any]], None]  # takes a response
 
-FILE = "broker.control"  # written by the broker; importing its module would cost half a second
+# Written by the node; importing its module would cost half a second.
+OF_BROKER, OF_CONTROLLER = "broker.control", "controller.control"
 CHUNK = 1 << 18
 MAX_PENDING = 50  # requests without a response; then no more are sent
 
 
 class DebugClient:
-    def __init__(self, number: int, directory: Path) -> None:
-        self.number = number  # the broker's
+    def __init__(self, number: int, file: Path) -> None:
+        self.number = number  # the node's
         self.starts = 0  # how many processes of this broker we have connected to
         self.connects = 0  # how often we have connected
         self.late = False  # a response did not come within the timeout
-        self._file = directory / FILE
+        self._file = file
         self._token = ""
         self._socket: socket.socket | None = None
         self._partial = bytearray()

@@ -31,6 +31,7 @@ from typing import Any
 from engine.cluster.child import Child
 from engine.cluster.ensemble_monitor import EnsembleMonitor, ServerReport
 from engine.cluster.link_faults import End, is_zookeeper
+from engine.cluster.metadata_servers import MetadataAddress
 from engine.cluster.ports import bound
 from engine.cluster.quorum_links import LoopThread, QuorumLinks
 from engine.cluster.state import ClusterState, Status, ZookeeperState, now
@@ -78,6 +79,10 @@ class ZookeeperEnsemble:
         return next(iter(self.servers.values())).data_dir if alone else None
 
     @property
+    def all_name(self) -> str | None:
+        return ZOOKEEPER
+
+    @property
     def names(self) -> list[str]:
         """Of the servers that this cluster has started."""
         return [*self._names]
@@ -86,6 +91,10 @@ class ZookeeperEnsemble:
     def link_names(self) -> list[str]:
         """The ends of links that ZooKeeper has: all servers together, and each of several."""
         return [ZOOKEEPER, *(self._names if self.several else [])]
+
+    def ends(self, end: End) -> list[End]:
+        """A link to all servers is one of its own."""
+        return [end]
 
     def within(self, one: End, other: End) -> bool:
         """Whether the two are a server and all servers, which have no link."""
@@ -99,6 +108,17 @@ class ZookeeperEnsemble:
     def end_reason(self) -> str:
         """Why a server has ended by itself; "" if they run, or were not started."""
         return next((words for each in self.servers.values() if (words := each.end_reason)), "")
+
+    # -- for brokers ---------------------------------------------------------------------
+
+    def of_broker(self, number: int) -> MetadataAddress:
+        return MetadataAddress(self.address)
+
+    def server_settings(self) -> Mapping[str, str]:
+        return {"broker.id": "0", "zookeeper.connect": self.address}
+
+    def prepare(self, number: int, directories: list[Path]) -> None:
+        """A broker formats its directories itself."""
 
     # -- start and stop ------------------------------------------------------------------
 
@@ -118,6 +138,9 @@ class ZookeeperEnsemble:
                 if attempt == ATTEMPTS - 1:
                     raise
         self._expected = {*self.servers}
+
+    def await_ready(self) -> None:
+        """`start` has waited."""
 
     def _start(self) -> None:
         """All JVMs start at the same time."""
@@ -206,7 +229,9 @@ class ZookeeperEnsemble:
         for _, server in named if wait else ():
             server.await_ready(quorum=running > len(self.servers) / 2)
 
-    def change_links(self, name: str, faults: Mapping[str, Mapping[str, Any]]) -> None:
+    def change_links(
+        self, name: str, faults: Mapping[str, Mapping[str, Any]], *, heal: bool = False
+    ) -> None:
         """What this server sends to others is now held back so."""
         if self._links is not None:
             self._links.change(self._names[name], faults)

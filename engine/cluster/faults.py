@@ -1,4 +1,4 @@
-"""`cluster.faults`: what can go wrong with a broker, a ZooKeeper server, or the link between two.
+"""`cluster.faults`: what can go wrong with a broker, a server of the metadata, or a link of two.
 
     faults.kill(2)   faults.pause(3)   faults.resume(3)   faults.stop_broker(1)   faults.restart(2)
     faults.cut(1, 3)   faults.cut(1, "zookeeper")   faults.slow(1, 2, 300)   faults.heal()
@@ -12,8 +12,8 @@ import time
 from collections.abc import Iterable
 
 from engine.cluster.broker_processes import BrokerProcesses
-from engine.cluster.ensemble import ZookeeperEnsemble
 from engine.cluster.link_faults import End, LinkFaults, is_zookeeper, no_link
+from engine.cluster.metadata_servers import MetadataServers
 from engine.cluster.observer import Observer
 from engine.cluster.request_faults import RequestFaultSender
 from engine.cluster.state import Status
@@ -27,27 +27,27 @@ class Faults:
     def __init__(
         self,
         processes: BrokerProcesses,
-        ensemble: ZookeeperEnsemble,
+        servers: MetadataServers,
         observer: Observer,
         links: LinkFaults,
         requests: RequestFaultSender,
     ) -> None:
         self._processes = processes
-        self._ensemble = ensemble
+        self._servers = servers
         self._observer = observer
         self._links = links
         self._requests = requests
 
-    # -- of brokers and ZooKeeper servers --------------------------------------------------
+    # -- of brokers, ZooKeeper servers and controllers -------------------------------------
 
     def kill(self, broker: End) -> None:
         """SIGKILL: as a crash of the machine, except that the page cache survives.
 
-        A broker, a ZooKeeper server ("zookeeper-2"), or all ("zookeeper"). Nothing happens to a
-        broker that is down.
+        A broker, a ZooKeeper server ("zookeeper-2"), or all ("zookeeper"); a controller
+        ("controller-1"), or all ("controllers"). Nothing happens to a broker that is down.
         """
         if isinstance(broker, str):
-            return self._ensemble.kill(broker)
+            return self._servers.kill(broker)
         node = self._processes[broker]
         if node.status is Status.DOWN:
             return
@@ -60,7 +60,7 @@ class Faults:
     def pause(self, broker: End) -> None:
         """SIGSTOP: as in a long garbage collection. Nothing happens to a broker that is down."""
         if isinstance(broker, str):
-            return self._ensemble.pause(broker)
+            return self._servers.pause(broker)
         node = self._processes[broker]
         if node.status is Status.UP:
             node.child.pause()
@@ -69,7 +69,7 @@ class Faults:
     def resume(self, broker: End) -> None:
         """SIGCONT, to a broker or a ZooKeeper server that was paused."""
         if isinstance(broker, str):
-            return self._ensemble.resume(broker)
+            return self._servers.resume(broker)
         node = self._processes[broker]
         if node.status is Status.PAUSED:
             node.child.resume()
@@ -91,7 +91,7 @@ class Faults:
     def restart(self, broker: End, *, wait: bool = True) -> None:
         """Start a broker that is down; one that is up is stopped first."""
         if isinstance(broker, str):
-            return self._ensemble.restart(broker, wait=wait)
+            return self._servers.restart(broker, wait=wait)
         node = self._processes[broker]
         if node.status is not Status.DOWN:
             self.stop_broker(broker)
@@ -102,7 +102,7 @@ class Faults:
     def mend(self) -> None:
         """Undo every fault: heal links, start what is down, resume what is paused."""
         self.heal()  # first: a server of ZooKeeper that is cut off never has a quorum
-        self._ensemble.mend()
+        self._servers.mend()
         for node in self._processes:
             self.resume(node.number)
         for node in self._processes:
@@ -114,20 +114,24 @@ class Faults:
     def cut(self, one: End, other: End, both: bool = True) -> None:
         """Between two brokers, or a broker and "zookeeper": messages are held back, without error.
 
-        Or between a server of an ensemble ("zookeeper-2") and a broker, or another server.
+        Or between a server of an ensemble ("zookeeper-2"), or a controller ("controller-1"), and a
+        broker, or another server or controller. "controllers": each of them.
         `both=False`: only messages from the first to the other.
         """
         self._check_ends(one, other, one, *([other] if both or is_zookeeper(one) else []))
-        kept_by = [self._links.cut(one, other)]
-        if both:
-            kept_by.append(self._links.cut(other, one))
+        kept_by = []
+        for source, target in self._pairs(one, other):
+            kept_by.append(self._links.cut(source, target))
+            if both:
+                kept_by.append(self._links.cut(target, source))
         self._send(kept_by)
         self._observer.note("link.cut", one=one, other=other, both=both)
 
     def slow(self, one: End, other: End, ms: int) -> None:
         """Delay every message between the two, in either direction, by `ms`."""
         self._check_ends(one, other, one, other)
-        self._send(self._links.slow(one, other, ms))
+        for pair in self._pairs(one, other):
+            self._send(self._links.slow(*pair, ms))
         self._observer.note("link.slowed", one=one, other=other, ms=ms)
 
     def heal(self, one: End | None = None, other: End | None = None) -> None:
@@ -141,15 +145,21 @@ class Faults:
             self._requests.heal()
         else:
             self._check_ends(one, other)
-            self._send(self._links.heal_link(one, other))
+            for pair in self._pairs(one, other):
+                self._send(self._links.heal_link(*pair))
             ends = {"one": one, "other": other}
         if before != [*self._links.states()]:
             self._observer.note("link.healed", **ends)
 
+    def _pairs(self, one: End, other: End) -> list[tuple[End, End]]:
+        """The links between the two: one, or those to each of the controllers."""
+        ends = self._servers.ends
+        return [(here, there) for here in ends(one) for there in ends(other) if here != there]
+
     def _check_ends(self, one: End, other: End, *kept_by: End) -> None:
-        names = self._ensemble.link_names
+        names = self._servers.link_names
         brokers = {*self._processes.numbers}
-        known = {one, other} <= {*brokers, *names} and not self._ensemble.within(one, other)
+        known = {one, other} <= {*brokers, *names} and not self._servers.within(one, other)
         if one == other or not known:
             raise no_link(one, other, names)
         if kafka := [end for end in {*kept_by} & brokers if self._processes[end].is_kafka]:
@@ -162,7 +172,7 @@ class Faults:
         """A paused broker applies them when it is resumed, one that is down when it starts."""
         for end in sorted(set(owners), key=str):
             if isinstance(end, str):
-                self._ensemble.change_links(end, self._links.of(end))
+                self._servers.change_links(end, self._links.of(end), heal=heal)
                 continue
             request = {"ask": "links", "change": self._links.of(end), "heal": heal}
             self._observer.request_running(self._processes[end], request)

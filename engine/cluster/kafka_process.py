@@ -20,6 +20,7 @@ from pathlib import Path
 import engine
 from engine.cluster import java
 from engine.cluster.broker_process import BrokerProcess
+from engine.cluster.metadata_servers import MetadataAddress
 from engine.cluster.ports import free_port
 from engine.config import protocol
 from engine.config.properties import properties_text
@@ -86,9 +87,11 @@ class KafkaProcess(BrokerProcess):
 
     is_kafka = True
 
-    def launch(self, zookeeper: str, environment: Mapping[str, str], keep: Sequence[int]) -> None:
+    def launch(
+        self, source: MetadataAddress, environment: Mapping[str, str], keep: Sequence[int]
+    ) -> None:
         self.port = self.port or free_port()
-        super().launch(zookeeper, environment, keep)
+        super().launch(source, environment, keep)
 
     def _write_settings(self, zookeeper: str) -> None:
         settings = {
@@ -107,13 +110,13 @@ class KafkaProcess(BrokerProcess):
             secured = self._security.kafka_settings(self.number, self.port)
             self._security.write(path, {**settings, **secured})
 
-    def arguments(self, zookeeper: str, python: str = "") -> list[str]:
+    def arguments(self, source: MetadataAddress, python: str = "") -> list[str]:
         properties = str(self.directory / "server.properties")
         java, *rest = command("kafka.Kafka", properties, folder=jars(), heap=HEAP)
         return [java, f"-Dlog4j.configuration=file:{self.directory / LOGGING}", *rest]
 
     def await_ready(self) -> None:
-        if not self._wait(lambda: STARTED in self.child.output()):
+        if not self.wait_for(lambda: STARTED in self.child.output()):
             lines = self.child.output().splitlines()
             reasons = [line for line in lines if re.search("Exception|ERROR|FATAL|Error", line)]
             told = [f"Kafka's broker {self.number} did not start:", *(reasons or lines)[:8]]

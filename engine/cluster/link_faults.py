@@ -7,6 +7,8 @@
     cut(1, "zookeeper-2")     broker 1's link to that server of an ensemble
     cut("zookeeper-1", "zookeeper-2")     as between brokers; applied in quorum_links.py
 
+    cut(1, "controller-2")    broker 1's link "102" and controller 102's link "1"
+
 A broker gets its faults in its environment when it starts (engine.links).
 """
 
@@ -18,13 +20,15 @@ from typing import Any
 
 from engine.cluster.state import LinkState
 from engine.errors import ApiException, invalid_request
-from engine.links import VARIABLE, Link
+from engine.links import VARIABLE, ZOOKEEPER, Link
 
-End = int | str  # a broker's number, "zookeeper" for every server of it, or one: "zookeeper-2"
+# A broker's number; "zookeeper" for every server of it, or one: "zookeeper-2"; "controller-1".
+End = int | str
+FIRST_CONTROLLER = 101  # the node id of controller-1
 
 
 def is_zookeeper(end: End) -> bool:
-    return isinstance(end, str)
+    return isinstance(end, str) and end.startswith(ZOOKEEPER)
 
 
 class LinkFaults:
@@ -63,11 +67,11 @@ class LinkFaults:
         return owners
 
     def of(self, owner: End) -> dict[str, dict[str, Any]]:
-        """The faults of a broker's links, as the debug server takes them; or of a server's."""
-        return {name: asdict(link) for name, link in self._links.get(owner, {}).items()}
+        """The faults of a node's links, as the debug server takes them; or of a server's."""
+        return {link_name(name): asdict(link) for name, link in self._links.get(owner, {}).items()}
 
-    def environment(self, broker: int) -> dict[str, str]:
-        return {VARIABLE: json.dumps(self.of(broker))}
+    def environment(self, owner: End) -> dict[str, str]:
+        return {VARIABLE: json.dumps(self.of(owner))}
 
     def states(self) -> Iterator[LinkState]:
         for owner, links in sorted(self._links.items(), key=lambda each: str(each[0])):
@@ -81,6 +85,17 @@ class LinkFaults:
     def _owned_by(self, source: End, target: End) -> tuple[End, Link]:
         owner, name = _owner(source, target)
         return owner, self._links[owner].setdefault(name, Link())
+
+
+def controller(number: int) -> str:
+    """The name of a controller, and of its directory; the first is 1."""
+    return f"controller-{number}"
+
+
+def link_name(end: str) -> str:
+    """Nodes name their links by node ids: "controller-1" is "101"."""
+    kind, _, number = end.partition("-")
+    return str(FIRST_CONTROLLER - 1 + int(number)) if kind == "controller" else end
 
 
 def no_link(one: End, other: End, names: Iterable[str]) -> ApiException:

@@ -1,6 +1,6 @@
-"""Collects state and events from all brokers, through their debug servers.
+"""Collects state and events from all brokers and controllers, through their debug servers.
 
-`state` and `events` ask all brokers at once, and do not wait for one that does not answer. They may
+`state` and `events` ask all of them at once, and do not wait for one that does not answer. They may
 be called from several threads: from a recorder's and from the notebook's. A broker of Apache Kafka
 has no debug server: a reporter asks for its state, and it has no events.
 """
@@ -28,10 +28,14 @@ RETRY_S = 0.01  # between two attempts
 
 class Observer:
     def __init__(
-        self, directory: Callable[[int], Path], members: Callable[[], Mapping[int, ProcessState]]
+        self,
+        control_file: Callable[[int], Path],
+        members: Callable[[], Mapping[int, ProcessState]],
+        controllers: Callable[[], Mapping[int, ProcessState]] = dict,
     ) -> None:
-        self._directory = directory
-        self._members = members
+        """The file of a debug server by the id of its node; and the processes."""
+        self._control_file = control_file
+        self._members, self._controllers = members, controllers
         self._clients: dict[int, DebugClient] = {}
         self._reporters: dict[int, KafkaReporter] = {}
         self._merger = StateMerger()
@@ -49,29 +53,30 @@ class Observer:
 
     def state(self, links: Iterable[LinkState]) -> ClusterState:
         with self._lock:
-            members = self._members()
+            members, controllers = self._members(), self._controllers()
             up = _up(members)
+            quorum = [self._client(node) for node in _up(controllers)]
             clients = [self._client(broker) for broker in up if broker not in self._reporters]
             for broker in self._reporters.keys() & up:
                 self._reporters[broker].ask()
-            for client in clients:
+            for client in [*clients, *quorum]:
                 if not client.pending and client.open():
                     client.send({"ask": "state"}, self._merge_state(client))
-            receive(clients, STATE_WAIT_S)
+            receive([*clients, *quorum], STATE_WAIT_S)
             until = time.monotonic() + STATE_WAIT_S
             for broker in self._reporters.keys() & up:
                 left = max(until - time.monotonic(), 0)
                 if (answer := self._reporters[broker].take(left)) is not None:
                     self._merger.update(broker, 1, answer)
-            return self._merger.snapshot(now(), members, links)
+            return self._merger.snapshot(now(), members, links, controllers)
 
     def events(self, after: int) -> list[ClusterEvent]:
         with self._lock:
-            self.collect(_up(self._members()))
+            self.collect(_up(self._members()) + _up(self._controllers()))
             return self._stream.after(after)
 
     def collect(self, brokers: Collection[int]) -> None:
-        """Fetch the events of these brokers; before one is killed, for instance."""
+        """Fetch the events of these nodes; before one is killed, for instance."""
         with self._lock:
             clients = [self._client(each) for each in brokers if each not in self._reporters]
             for _ in range(ROUNDS):
@@ -120,6 +125,19 @@ class Observer:
             return {}
         return self.request(node.number, request, wait=node.status is Status.UP)
 
+    def ask_all(self, nodes: Collection[int], request: dict[str, Any]) -> list[dict[str, Any]]:
+        """The answers of those that answer soon."""
+        answers: list[dict[str, Any]] = []
+        with self._lock:
+            clients = [self._client(node) for node in nodes]
+            for client in clients:
+                if client.open():
+                    client.send(request, answers.append)
+            receive(clients, STATE_WAIT_S)
+        if refused := [answer["error"] for answer in answers if "error" in answer]:
+            raise invalid_request(str(refused[0]))
+        return answers
+
     def stop_reporting(self) -> None:
         """Before the cluster's own connection to ZooKeeper is closed."""
         with self._lock:
@@ -134,15 +152,19 @@ class Observer:
 
     def _client(self, broker: int) -> DebugClient:
         if broker not in self._clients:
-            self._clients[broker] = DebugClient(broker, self._directory(broker))
+            self._clients[broker] = DebugClient(broker, self._control_file(broker))
         return self._clients[broker]
 
     def _merge_state(self, client: DebugClient) -> Callback:
         connection = client.connects
 
         def merge(answer: dict[str, Any]) -> None:
-            if "error" not in answer:
+            if "error" in answer:
+                return
+            if "rows" in answer:
                 self._merger.update(client.number, connection, answer)
+            else:
+                self._merger.update_controller(client.number, answer)
 
         return merge
 

@@ -28,6 +28,7 @@ from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import (
     BrokerState,
     ClusterState,
+    ControllerState,
     FollowerState,
     GroupState,
     LinkState,
@@ -36,6 +37,7 @@ from engine.cluster.state import (
     Status,
     TransactionState,
     ZookeeperState,
+    facts,
 )
 from engine.model import TopicPartition
 
@@ -235,6 +237,11 @@ def _changes(old: ClusterState | None, new: ClusterState) -> dict[str, Any]:
             for number, server in new.zookeepers.items()
             if old.zookeepers.get(number) != server
         },
+        "controllers": {
+            node: asdict(controller) | {"status": controller.status.value}
+            for node, controller in new.controllers.items()
+            if old.controllers.get(node) != controller
+        },
     }
     return changes | {name: part for name, part in parts.items() if part}
 
@@ -264,8 +271,13 @@ def _applied(state: ClusterState, line: Mapping[str, Any]) -> ClusterState:
     zookeepers = dict(state.zookeepers)
     for number, (role, zxid, sessions, *others) in line.get("zookeepers", {}).items():
         zookeepers[int(number)] = ZookeeperState(role, zxid, tuple(sessions), *others)
+    controllers = dict(state.controllers)
+    for node, row in line.get("controllers", {}).items():
+        known = facts(ControllerState, row) | {"status": Status(row["status"])}
+        controllers[int(node)] = ControllerState(**known)
     return ClusterState(
-        *(line["t"], controller, brokers, partitions, links, groups, transactions, zookeepers)
+        *(line["t"], controller, brokers, partitions, links, groups, transactions),
+        *(zookeepers, controllers),
     )
 
 

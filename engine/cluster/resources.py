@@ -78,11 +78,11 @@ class Need(NamedTuple):
     instead: str = ""  # what would need less, for the end of the advice
 
 
-def cluster(brokers: int, zookeepers: int = 1) -> Need:
-    """Measured on an idle cluster: ZooKeeper 70 MB in 28 tasks, a broker 40 MB in 3."""
+def cluster(brokers: int, zookeepers: int = 1, controllers: int = 0) -> Need:
+    """Measured on an idle cluster: ZooKeeper 70 MB in 28 tasks, each other node 40 MB in 3."""
     least = Resources(
-        memory=(80 * zookeepers + 40 * brokers) * MB,
-        tasks=30 * zookeepers + 5 * brokers,
+        memory=(80 * zookeepers + 40 * (brokers + controllers)) * MB,
+        tasks=30 * zookeepers + 5 * (brokers + controllers),
         disk=50 * MB,
     )
     what = f"a cluster of {brokers} broker{'s' * (brokers != 1)}"

@@ -6,7 +6,8 @@
                  ├─ groups ───── GroupState ── members ── MemberState   as its coordinator has it
                  ├─ transactions TransactionState    likewise, by transactional id
                  ├─ links ────── LinkState       only those with a fault
-                 └─ zookeepers ─ ZookeeperState  the servers of an ensemble; empty if there is one
+                 ├─ zookeepers ─ ZookeeperState  the servers of an ensemble; empty if there is one
+                 └─ controllers  ControllerState the quorum of a cluster without ZooKeeper
 
 Each broker reports its own state, so the parts may be some milliseconds apart, and two brokers may
 disagree about a partition: then the higher leader epoch wins, and within an epoch the leader. For a
@@ -66,6 +67,7 @@ class BrokerState:
     request_faults: tuple[Mapping[str, Any], ...] = ()  # what a lab does to its answers to clients
     # By API: how many it has answered, and their ms; empty unless they are counted.
     requests: Mapping[str, tuple[int, int]] = field(default_factory=dict)
+    fenced: bool = False  # without ZooKeeper: it may lead nothing, and clients do not see it
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,15 +178,39 @@ class ZookeeperState:
 
 
 @dataclass(frozen=True, slots=True)
+class ControllerState:
+    """A voter of the quorum, in a cluster without ZooKeeper."""
+
+    status: Status
+    answers: bool  # the rest is its state now; otherwise it is the last known one
+    pid: int
+    port: int
+    role: str = "unattached"  # as in engine.raft.states
+    epoch: int = 0
+    leader: int = NO_BROKER  # the node id of the leader that it knows
+    log_start: int = 0
+    log_end: int = 0
+    high_watermark: int = 0  # everything before it is committed, as far as it knows
+    voters: tuple[int, ...] = ()
+    registered: tuple[int, ...] = ()  # brokers, by the records that it has applied
+    fenced: tuple[int, ...] = ()  # of these
+
+    @property
+    def is_active(self) -> bool:
+        return self.answers and self.role == "leader"
+
+
+@dataclass(frozen=True, slots=True)
 class ClusterState:
     at: int  # when it was taken, ms since 1970
-    controller: int  # -1: none
+    controller: int  # a broker; without ZooKeeper, the node id of the active controller; -1: none
     brokers: Mapping[int, BrokerState]
     partitions: Mapping[TopicPartition, PartitionState]
     links: tuple[LinkState, ...] = ()
     groups: Mapping[str, GroupState] = field(default_factory=dict)
     transactions: Mapping[str, TransactionState] = field(default_factory=dict)
     zookeepers: Mapping[int, ZookeeperState] = field(default_factory=dict)
+    controllers: Mapping[int, ControllerState] = field(default_factory=dict)  # by node id: 101 ...
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from engine.cluster.state import (
     BrokerState,
     ClusterState,
+    ControllerState,
     GroupState,
     LinkState,
     PartitionState,
@@ -43,6 +44,9 @@ class Leaderless(NamedTuple):
     isr: tuple[int, ...]
 
 
+NO_PROCESSES: Mapping[int, ProcessState] = {}
+NO_ANSWER: Mapping[str, Any] = {}
+
 Coordinated = TypeVar("Coordinated", GroupState, TransactionState)
 
 
@@ -61,6 +65,10 @@ class _Reported:
 
 class StateMerger:
     def __init__(self) -> None:
+        self._quorum: dict[int, Mapping[str, Any]] = {}  # the last answer of each controller
+        self._quorum_answered: set[int] = set()  # since the last snapshot
+        self._controllers: dict[int, ControllerState] = {}
+        self._combined: set[int] = set()  # brokers that are controllers, too
         self._seen: dict[int, _Reported] = {}
         self._partitions: dict[TopicPartition, PartitionState] = {}
         self._changed: set[TopicPartition] = set()
@@ -98,12 +106,24 @@ class StateMerger:
             self._changed |= leaderless.keys() | seen.leaderless.keys()
             seen.leaderless = leaderless
         seen.facts = facts(BrokerState, answer)
+        if "quorum" in answer:  # a combined node
+            self._combined.add(broker)
+            self.update_controller(broker, answer["quorum"])
         counts = answer.get("requests") or NOT_COUNTED
         seen.facts["requests"] = counts and {api: tuple(row) for api, row in counts.items()}
         self._answered.add(broker)
 
+    def update_controller(self, node: int, answer: Mapping[str, Any]) -> None:
+        """Take a controller's response to `state`."""
+        self._quorum[node] = answer
+        self._quorum_answered.add(node)
+
     def snapshot(
-        self, at: int, members: Mapping[int, ProcessState], links: Iterable[LinkState]
+        self,
+        at: int,
+        members: Mapping[int, ProcessState],
+        links: Iterable[LinkState],
+        controllers: Mapping[int, ProcessState] = NO_PROCESSES,
     ) -> ClusterState:
         """The cluster after a round of requests; brokers without a response do not answer."""
         for number, seen in self._seen.items():
@@ -116,10 +136,31 @@ class StateMerger:
         brokers = {number: self._broker(number, member) for number, member in members.items()}
         self._groups = self._merged(self._groups, lambda seen: seen.groups)
         self._transactions = self._merged(self._transactions, lambda seen: seen.transactions)
-        return ClusterState(
-            *(at, _controller(brokers), brokers, self._partitions, tuple(links)),
-            *(self._groups, self._transactions),
+        self._refresh_controllers(
+            {**controllers, **{node: members[node] for node in self._combined}}
         )
+        active = _active(self._controllers) if self._controllers else _controller(brokers)
+        if active in self._controllers:
+            for number in self._controllers[active].fenced:
+                if number in brokers:
+                    brokers[number] = replace(brokers[number], fenced=True)
+        return ClusterState(
+            *(at, active, brokers, self._partitions, tuple(links)),
+            *(self._groups, self._transactions),
+            controllers=self._controllers,
+        )
+
+    def _refresh_controllers(self, members: Mapping[int, ProcessState]) -> None:
+        """Make a new mapping if there is a change; see `_refresh`."""
+        found = {}
+        for node, member in members.items():
+            answer = self._quorum.get(node, NO_ANSWER)
+            answers = node in self._quorum_answered and member.status is Status.UP
+            known = facts(ControllerState, answer)
+            found[node] = ControllerState(member.status, answers, member.pid, member.port, **known)
+        self._quorum_answered.clear()
+        if found != self._controllers:
+            self._controllers = found
 
     def _merged(
         self,
@@ -201,6 +242,12 @@ def _authority(row: ReplicaRow) -> tuple[int, bool]:
 
 def _replica(row: ReplicaRow, answers: bool) -> ReplicaState:
     return row.replica if answers else replace(row.replica, answers=False)
+
+
+def _active(controllers: Mapping[int, ControllerState]) -> int:
+    """The leader of the newest epoch; one that was cut off may not know yet."""
+    leaders = [(state.epoch, node) for node, state in controllers.items() if state.is_active]
+    return max(leaders, default=(0, NO_BROKER))[1]
 
 
 def _controller(brokers: Mapping[int, BrokerState]) -> int:

@@ -5,7 +5,7 @@
     topics.read(orders), topics.leader(orders), topics.isr(orders)
 
 The real clients of engine/client do it: a method says in one line what takes five. The leader and
-the ISR are what ZooKeeper has, not what a broker believes.
+the ISR are what ZooKeeper has, or the quorum of controllers, not what a broker believes.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,11 +13,14 @@ from contextlib import closing
 from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
+from engine.cluster.metadata_servers import (
+    MetadataView,
+    PartitionLeadership,
+    no_such_partition,
+)
 from engine.cluster.state import ClusterState
-from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.table import Table
-from engine.zookeeper import znodes
 
 if TYPE_CHECKING:
     from engine.client.admin.client import AdminClient
@@ -43,8 +46,8 @@ class Served(Protocol):
     def producer(self, config: Mapping[str, Any]) -> "Producer": ...
     def consumer(self, config: Mapping[str, Any]) -> "Consumer": ...
     def state(self) -> ClusterState: ...
-    def znode(self, path: str) -> bytes | None: ...
-    def children(self, path: str) -> list[str]: ...
+    @property
+    def view(self) -> MetadataView: ...
     def wait(self, what: str, condition: Callable[[], T], seconds: float = 60) -> T: ...
 
 
@@ -62,7 +65,7 @@ class ClusterTopics:
         """
         from engine.client.admin.values import NewTopic  # noqa: PLC0415 (clients are imported late)
 
-        cluster, known = self._cluster, self._cluster.children(znodes.TOPICS)
+        cluster, known = self._cluster, self._cluster.view.topics()
         title, numbers = name, count(2)
         while title in known:
             title = f"{name}-{next(numbers)}"
@@ -79,12 +82,11 @@ class ClusterTopics:
     def _are_registered(self, wanted: int) -> bool:
         """As many, as far as they run: a session may end for a moment on a busy machine."""
         answering = sum(broker.answers for broker in self._cluster.state().brokers.values())
-        return len(self._cluster.children(znodes.BROKER_IDS)) >= min(wanted, answering)
+        return len(self._cluster.view.brokers()) >= min(wanted, answering)
 
     def _is_led(self, topic: str) -> bool:
         """Whether all live replicas of all its partitions know their roles."""
-        node = self._cluster.znode(znodes.topic_path(topic))
-        wanted = znodes.Topic.decode(node).partitions if node else {}
+        wanted = self._cluster.view.partitions(topic)
         partitions = self._cluster.state().partitions
         for number in wanted:
             found = partitions.get(TopicPartition(topic, number))
@@ -165,27 +167,26 @@ class ClusterTopics:
         return found
 
     def leader(self, topic: str, partition: int = 0) -> int:
-        """As ZooKeeper has it; -1: there is none."""
+        """As ZooKeeper has it, or the quorum; -1: there is none."""
         return self._state(topic, partition).leader
 
     def isr(self, topic: str, partition: int = 0) -> tuple[int, ...]:
-        """As ZooKeeper has it."""
+        """As ZooKeeper has it, or the quorum."""
         return self._state(topic, partition).isr
 
-    def _state(self, topic: str, partition: int) -> znodes.LeaderAndIsr:
-        data = self._cluster.znode(znodes.state_path(TopicPartition(topic, partition)))
-        if data is None:
-            raise ApiException(
-                ErrorCode.unknown_topic_or_partition, f"there is no partition {topic}-{partition}"
-            )
-        return znodes.LeaderAndIsr.decode(data)
+    def _state(self, topic: str, partition: int) -> PartitionLeadership:
+        wanted = TopicPartition(topic, partition)
+        found = self._cluster.view.leadership(wanted)
+        if found is None:
+            raise no_such_partition(wanted)
+        return found
 
     def in_sync(self) -> bool:
         """Whether all brokers are registered, and every replica is in the ISR of its partition."""
         found, live = self._cluster.state(), set(self._cluster.brokers)
         return (
-            set(map(int, self._cluster.children(znodes.BROKER_IDS))) == live
-            and found.controller in live
+            self._cluster.view.brokers() == live
+            and found.controller in {*live, *found.controllers}
             and all(set(broker.brokers) == live for broker in found.brokers.values())
             and all(
                 set(partition.isr) == set(partition.assignment) and partition.leader in live

@@ -9,17 +9,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from engine.config.key import Config, at_least, key
+from engine.config.key import Config, at_least, invalid, key
 from engine.errors import invalid_config
 
 VOTERS = "controller.quorum.voters"
+STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
+
+
+def _authorizer(name: str, value: object) -> None:
+    if value not in ("", STANDARD_AUTHORIZER):
+        raise invalid(name, value, f"there is one authorizer, {STANDARD_AUTHORIZER}")
 
 
 @dataclass(frozen=True, kw_only=True)
-class ControllerConfig(Config):
-    """See the keys of a broker in broker.py; the others of Kafka's controllers are not served."""
-
-    kind: ClassVar[str] = "controller"
+class QuorumKeys(Config):
+    """What each node of the quorum has: controllers, and brokers that observe it."""
 
     controller_quorum_election_timeout_ms: int = key(1000, at_least(1))
     """A voter that finds no leader for so long begins an election; at random up to twice that."""
@@ -37,6 +41,52 @@ class ControllerConfig(Config):
     controller_quorum_retry_backoff_ms: int = key(20, at_least(0))
     """The wait after a request that has failed."""
 
+    broker_session_timeout_ms: int = key(9000, at_least(1))
+    """A broker without a heartbeat for so long is fenced."""
+
+    metadata_max_idle_interval_ms: int = key(500, at_least(0))
+    """The leader writes a NoOp record when it has written nothing for so long; 0: never."""
+
+    metadata_log_max_record_bytes_between_snapshots: int = key(20 * 2**20, at_least(1))
+    """A snapshot is made when the log has so many bytes that are in none."""
+
+    metadata_log_max_snapshot_interval_ms: int = key(3_600_000, at_least(0))
+    """A snapshot is made of the records that have waited for one so long; 0: only by bytes."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ControllerConfig(QuorumKeys):
+    """See the keys of a broker in broker.py; the others of Kafka's controllers are not served."""
+
+    kind: ClassVar[str] = "controller"
+
+    auto_leader_rebalance_enable: bool = key(True)
+    """Whether preferred leaders get their partitions back by themselves."""
+
+    leader_imbalance_check_interval_seconds: int = key(300, at_least(1))
+    """How often it is looked for partitions that others lead."""
+
+    unclean_leader_election_enable: bool = key(False)
+    """Whether a replica out of the ISR may lead, for topics that do not say."""
+
+    num_partitions: int = key(1, at_least(1))
+    """Partitions of a new topic that does not say."""
+
+    default_replication_factor: int = key(1, at_least(1))
+    """Replicas of a new topic that does not say."""
+
+    delete_topic_enable: bool = key(True)
+    """Whether topics can be deleted."""
+
+    authorizer_class_name: str = key("", _authorizer)
+    """Without one, everybody may do everything."""
+
+    super_users: str = key("")
+    """Who may do everything: User:admin;User:root. Nodes of the cluster have to be among them."""
+
+    allow_everyone_if_no_acl_found: bool = key(False)
+    """Who may use a resource for which there is no access control list."""
+
     socket_request_max_bytes: int = key(100 * 2**20, at_least(1))
     """The largest request."""
 
@@ -46,9 +96,9 @@ class VoterAddress(NamedTuple):
     port: int
 
 
-def parse_voters(text: str, node_id: int) -> Mapping[int, VoterAddress]:
+def parse_voters(text: str, node_id: int | None) -> Mapping[int, VoterAddress]:
     """The voters by their ids, or an ApiException. `node_id`: of the controller that has the list,
-    which must be in it."""
+    which must be in it; None: of a broker."""
     voters: dict[int, VoterAddress] = {}
     for entry in filter(None, (entry.strip() for entry in text.split(","))):
         id, at, address = entry.partition("@")
@@ -67,7 +117,7 @@ def parse_voters(text: str, node_id: int) -> Mapping[int, VoterAddress]:
         raise invalid_config(
             f"If using process.roles, {VOTERS} must contain a parseable set of voters."
         )
-    if node_id not in voters:
+    if node_id is not None and node_id not in voters:
         listed = ", ".join(map(str, sorted(voters)))
         raise invalid_config(
             "If process.roles contains the 'controller' role, the node id "

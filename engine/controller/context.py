@@ -16,10 +16,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 from uuid import UUID
 
+from engine.metadata.replica_assignment import ReplicaAssignment
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
 
-UNASSIGNED = znodes.ReplicaAssignment(())
+UNASSIGNED = ReplicaAssignment(())
 
 
 class PartitionAndReplica(NamedTuple):
@@ -44,7 +45,7 @@ class Context:
     broken: dict[int, set[TopicPartition]] = field(default_factory=dict)  # on failed disks
     topic_ids: dict[str, UUID | None] = field(default_factory=dict)
     topics: dict[str, dict[int, TopicPartition]] = field(default_factory=dict)
-    assignments: dict[TopicPartition, znodes.ReplicaAssignment] = field(default_factory=dict)
+    assignments: dict[TopicPartition, ReplicaAssignment] = field(default_factory=dict)
     leadership: dict[TopicPartition, Leadership] = field(default_factory=dict)
     moving: set[TopicPartition] = field(default_factory=set)
     deleting: set[str] = field(default_factory=set)  # topics; one waits while a partition moves

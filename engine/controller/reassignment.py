@@ -32,41 +32,25 @@ from engine.controller.partition_state_machine import PartitionStateMachine
 from engine.controller.replica_state_machine import ControllerReplicaState, ReplicaStateMachine
 from engine.controller.requests import ControllerRequestBatch
 from engine.errors import ApiException, ErrorCode
+from engine.metadata.replica_assignment import (
+    ReplicaAssignment,
+    is_moving,
+    origin,
+    target,
+    toward,
+    without,
+)
 from engine.model import TopicPartition
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Exists, Get, Refused, Set, Work, ZnodeData
 from engine.zookeeper.znodes import LeaderAndIsr
 
-Assignments = Mapping[TopicPartition, znodes.ReplicaAssignment]
+Assignments = Mapping[TopicPartition, ReplicaAssignment]
 Outcomes = dict[TopicPartition, ApiException | None]
-
-
-def origin(assigned: znodes.ReplicaAssignment) -> tuple[int, ...]:
-    """The replicas before the move, without those that were removed already."""
-    return _without(assigned.replicas, assigned.adding)
-
-
-def target(assigned: znodes.ReplicaAssignment) -> tuple[int, ...]:
-    return _without(assigned.replicas, assigned.removing)
-
-
-def toward(assigned: znodes.ReplicaAssignment, to: tuple[int, ...]) -> znodes.ReplicaAssignment:
-    """The replicas during the move: the target replicas first, in the requested order."""
-    before = origin(assigned)
-    every = tuple(dict.fromkeys((*to, *before)))
-    return znodes.ReplicaAssignment(every, _without(every, before), _without(every, to))
-
-
-def is_moving(assigned: znodes.ReplicaAssignment) -> bool:
-    return bool(assigned.adding or assigned.removing)
 
 
 def _adding(moves: Assignments) -> list[PartitionAndReplica]:
     return [PartitionAndReplica(each, broker) for each, to in moves.items() for broker in to.adding]
-
-
-def _without(brokers: tuple[int, ...], others: tuple[int, ...]) -> tuple[int, ...]:
-    return tuple(each for each in brokers if each not in others)
 
 
 @dataclass(eq=False)
@@ -132,12 +116,10 @@ class Reassignment:
         asked = sorted(self._context.moving if partitions is None else partitions)
         return {each: self._assigned(each) for each in asked if is_moving(self._assigned(each))}
 
-    def _assigned(self, partition: TopicPartition) -> znodes.ReplicaAssignment:
+    def _assigned(self, partition: TopicPartition) -> ReplicaAssignment:
         return self._context.assignments.get(partition, UNASSIGNED)
 
-    def _way(
-        self, partition: TopicPartition, to: tuple[int, ...] | None
-    ) -> znodes.ReplicaAssignment:
+    def _way(self, partition: TopicPartition, to: tuple[int, ...] | None) -> ReplicaAssignment:
         """The assignment during the move; None: back. Raises an ApiException if impossible."""
         assigned = self._assigned(partition)
         if to is None:
@@ -196,7 +178,7 @@ class Reassignment:
         before = self._context.assignments
         news = {each: to for each, to in moves.items() if before[each] != to}
         yield from self._stop(
-            {each: _without(before[each].replicas, to.replicas) for each, to in news.items()}
+            {each: without(before[each].replicas, to.replicas) for each, to in news.items()}
         )
         ways = {each: to for each, to in news.items() if is_moving(to)}
         yield from self._write(ways)
@@ -229,7 +211,7 @@ class Reassignment:
         if not moves:
             return
         yield from self._replicas.move(_adding(moves), ControllerReplicaState.ONLINE)
-        final = {each: znodes.ReplicaAssignment(target(to)) for each, to in moves.items()}
+        final = {each: ReplicaAssignment(target(to)) for each, to in moves.items()}
         self._context.assignments |= final
         yield from self._settle_leaders(final)
         yield from self._stop({each: to.removing for each, to in moves.items()})
@@ -287,7 +269,7 @@ class Reassignment:
         known = self._context.leadership.get(replica.partition)
         return known is not None and replica.broker in known.state.isr
 
-    def _report(self, kind: str, partition: TopicPartition, to: znodes.ReplicaAssignment) -> None:
+    def _report(self, kind: str, partition: TopicPartition, to: ReplicaAssignment) -> None:
         lists = {name: list(brokers) for name, brokers in to._asdict().items()}
         self._emit(kind, **partition._asdict(), **lists)
 
@@ -298,7 +280,7 @@ class Reassignment:
 
         Returns the partitions whose topic cannot be read. Their moves end when it can.
         """
-        moved: dict[str, dict[int, znodes.ReplicaAssignment]] = defaultdict(dict)
+        moved: dict[str, dict[int, ReplicaAssignment]] = defaultdict(dict)
         for (topic, number), to in news.items():
             moved[topic][number] = to
         remaining, unreadable, harm = list(moved), set[str](), "its move is not written"

@@ -51,6 +51,7 @@ class PartitionRegistration(NamedTuple):
     removing: tuple[int, ...] = ()  # replicas that a reassignment removes
     offline: tuple[int, ...] = ()  # replicas on brokers or disks that are down
     is_new: bool = False  # no replica has existed before: there is no log
+    leader_recovery_state: int = 0  # 1: the leader was elected uncleanly, and has not said more
 
 
 class PartitionChange(NamedTuple):
@@ -75,6 +76,7 @@ class MetadataDelta:
     brokers: Sequence[BrokerRegistration] | None = None  # all that are live; None: as they were
     partitions: Sequence[PartitionChange] = ()  # as clients see them
     roles: Sequence[PartitionChange] = ()  # partitions that this broker leads or follows
+    updates: Sequence[PartitionChange] = ()  # of such a partition, in the same leader epoch
     stops: Sequence[ReplicaStop] = ()  # partitions that it leads and follows no more
     # ("topics", NAME) or ("brokers", ID) -> all that is set for it; None: it is gone
     configs: Mapping[tuple[str, str], Mapping[str, str] | None] = field(default_factory=dict)

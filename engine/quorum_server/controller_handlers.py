@@ -1,55 +1,81 @@
 """The requests that a controller serves (ControllerApis).
 
-    Vote 0, BeginQuorumEpoch 0, EndQuorumEpoch 0, Fetch 13, FetchSnapshot 0   go to the Raft
-    ApiVersions 0-3      the versions of this table, and the features of the cluster
-    DescribeQuorum 0-1   who leads, who votes, and how far each replica is; the leader knows
-    DescribeCluster 0-1  the controllers' addresses and the leader, for tools
+    Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch, FetchSnapshot     go to the Raft
+    ApiVersions                    the versions of this listener, and the features of the cluster
+    DescribeQuorum, DescribeCluster                                  describe_quorum.py
+    BrokerRegistration, BrokerHeartbeat, AlterPartition ...          broker_requests.py
+    CreateTopics, ElectLeaders, IncrementalAlterConfigs ...          controller_administration.py
+    Envelope                       one of these, passed on by a broker
 
-A quorum request about another partition than that of the metadata log is INVALID_REQUEST, in
-DescribeQuorum UNKNOWN_TOPIC_OR_PARTITION. Left out: all that changes metadata, as registrations of
-brokers and topics.
+A quorum request about another partition than that of the metadata log is INVALID_REQUEST. Where
+there is an authorizer, what nodes ask of each other needs ClusterAction on the cluster.
 """
 
-import dataclasses
+import re
 from collections.abc import Mapping
-from types import SimpleNamespace
 from typing import Any
 
-from kio.schema.api_versions.v3.response import FinalizedFeatureKey, SupportedFeatureKey
+from kio.schema.envelope.v0.response import EnvelopeResponse
 
+from engine.broker.authorization import AuthHelper, refused
+from engine.broker.call import Call, Handler
 from engine.broker.handlers import versions
-from engine.broker.server import Connection, Pieces
-from engine.config.quorum import VoterAddress
-from engine.errors import ErrorCode
-from engine.quorum_server.features import FinalizedFeatures
-from engine.quorum_server.raft_manager import RaftManager, sender_of
-from engine.quorum_server.wire_messages import (
-    NAME,
-    NOBODY,
-    PARTITION,
+from engine.broker.handlers.results import codes_in
+from engine.broker.kraft.raft_manager import sender_of
+from engine.broker.kraft.wire_messages import (
     refusal_to_wire,
     request_from_wire,
     response_to_wire,
 )
+from engine.broker.server import Connection, Pieces
+from engine.errors import ApiException, ErrorCode
+from engine.quorum_controller.feature_control import SUPPORTED
+from engine.quorum_server.broker_requests import BrokerRequestHandlers
+from engine.quorum_server.controller_administration import OF_ANY_NODE
+from engine.quorum_server.controller_service import QuorumControllerService
+from engine.quorum_server.describe_quorum import QuorumDescriber
+from engine.quorum_server.envelope import opened
+from engine.security.acls import CLUSTER, AclOperation
+from engine.wire.apis import APIS
 from engine.wire.codec import decode_request, encode_response
 from engine.wire.controller_apis import CONTROLLER_APIS, ControllerApi
-from engine.wire.errors import RequestHeader, UnservedVersion
-from engine.wire.frame import Frame
-from engine.wire.primitives import NO_THROTTLE
+from engine.wire.errors import UnservedVersion
+from engine.wire.frame import SIZE, Frame
+from engine.wire.refusal import refusal
 
-SUPPORTED: Mapping[str, tuple[int, int]] = {"metadata.version": (1, 7)}  # 3.0-IV1 to 3.3-IV3
-CONTROLLERS = 2  # the type of endpoints in DescribeCluster; 1: brokers
-NO_OPERATIONS = -(2**31)  # authorized operations that were not asked for
+RAFT_CLIENT = re.compile(r"raft-client-(\d+)")  # the client.id of a node of the quorum
+OPEN_TO_ALL = frozenset({ControllerApi.API_VERSIONS, ControllerApi.DESCRIBE_CLUSTER})
+OPERATIONS: Mapping[ControllerApi, AclOperation] = {  # on the cluster; ClusterAction for the rest
+    ControllerApi.DESCRIBE_QUORUM: AclOperation.DESCRIBE,
+    ControllerApi.UNREGISTER_BROKER: AclOperation.ALTER,
+    ControllerApi.UPDATE_FEATURES: AclOperation.ALTER,
+}
 
 
 class ControllerHandlers:
     def __init__(
         self,
-        raft: RaftManager,
-        features: FinalizedFeatures,
-        voters: Mapping[int, VoterAddress],
+        service: QuorumControllerService,
+        describer: QuorumDescriber,
+        administrators: Mapping[ControllerApi, Handler],
+        auth: AuthHelper,
     ) -> None:
-        self._raft, self._features, self._voters = raft, features, voters
+        self._service, self._auth = service, auth
+        self._administrators = {int(api): auth.guarded(it) for api, it in administrators.items()}
+        brokers = BrokerRequestHandlers(service)
+        self._handlers: dict[int, Handler] = {
+            ControllerApi.API_VERSIONS: self._api_versions,
+            ControllerApi.DESCRIBE_QUORUM: describer.quorum,
+            ControllerApi.DESCRIBE_CLUSTER: describer.cluster,
+            ControllerApi.BROKER_REGISTRATION: brokers.register,
+            ControllerApi.BROKER_HEARTBEAT: brokers.heartbeat,
+            ControllerApi.UNREGISTER_BROKER: brokers.unregister,
+            ControllerApi.ALTER_PARTITION: brokers.alter_partitions,
+            ControllerApi.ALLOCATE_PRODUCER_IDS: brokers.allocate_producer_ids,
+            ControllerApi.UPDATE_FEATURES: brokers.update_features,
+            ControllerApi.ENVELOPE: self._envelope,
+        }
+        self._forwardable = {*self._administrators, *OPERATIONS}
 
     async def handle(self, connection: Connection, frame: Frame) -> Pieces | None:
         try:
@@ -59,96 +85,79 @@ class ControllerHandlers:
                 raise
             return encode_response(error.header._replace(api_version=0), versions.unsupported())
         connection.client_id = header.client_id
-        response = await self._respond(header, request)
-        return encode_response(header, response, CONTROLLER_APIS)
+        connection.peer_id = node_of(request, header.client_id)
+        call = Call(
+            *(header, connection.peer, connection.listener, connection.principal),
+            apis=CONTROLLER_APIS,
+        )
+        return encode_response(header, await self._respond(call, request), CONTROLLER_APIS)
 
-    async def _respond(self, header: RequestHeader, request: Any) -> Any:
-        match api := CONTROLLER_APIS[header.api_key]:
-            case ControllerApi.API_VERSIONS:
-                return self._api_versions(request, header.api_version)
-            case ControllerApi.DESCRIBE_QUORUM:
-                return self._describe_quorum(request)
-            case ControllerApi.DESCRIBE_CLUSTER:
-                return self._describe_cluster(request, header.api_version)
-        raft_request = request_from_wire(api, request, self._raft.client.identity.cluster_id)
-        if raft_request is None:
+    async def _respond(self, call: Call, request: Any) -> Any:
+        api = CONTROLLER_APIS[call.header.api_key]
+        if (handler := self._administrators.get(api)) is not None:
+            return await self._administrate(api, handler, call, request)
+        if api not in OPEN_TO_ALL and not self._allows(call, api):
+            error = ApiException(ErrorCode.cluster_authorization_failed)
+            return refusal(api, request, call.refused(api.name, error))
+        if (handler := self._handlers.get(api)) is not None:
+            return await handler(call, request)
+        return await self._ask_raft(api, request)
+
+    def _allows(self, call: Call, api: ControllerApi) -> bool:
+        authorizer, host = self._auth.authorizer, call.host.removeprefix("/")
+        operation = OPERATIONS.get(api, AclOperation.CLUSTER_ACTION)
+        return authorizer is None or authorizer.allowed(
+            str(call.principal), host, operation, CLUSTER
+        )
+
+    async def _administrate(
+        self, api: ControllerApi, handler: Handler, call: Call, request: Any
+    ) -> Any:
+        """These have the same versions in the brokers' table, by which they are authorized."""
+        call = call._replace(apis=APIS)
+        if api not in OF_ANY_NODE and not self._service.is_active:
+            leader = self._service.controller_id
+            text = f"The active controller is node {leader}."
+            return refused(call, request, ApiException(ErrorCode.not_controller, text))
+        return await handler(call, request)
+
+    async def _ask_raft(self, api: ControllerApi, request: Any) -> Any:
+        raft = self._service.raft
+        wanted = request_from_wire(api, request, raft.client.identity.cluster_id)
+        if wanted is None:
             return refusal_to_wire()
-        return response_to_wire(await self._raft.ask(sender_of(raft_request), raft_request))
+        return response_to_wire(await raft.ask(sender_of(wanted), wanted))
 
-    def _api_versions(self, request: Any, version: int) -> Any:
-        response = versions.respond(CONTROLLER_APIS.values(), request, version)
-        if response.error_code is not ErrorCode.none:
-            return response
-        return dataclasses.replace(
-            response,
-            supported_features=tuple(
-                SupportedFeatureKey(name=name, min_version=least, max_version=most)
-                for name, (least, most) in SUPPORTED.items()
-            ),
-            finalized_features_epoch=self._features.epoch,
-            finalized_features=tuple(
-                FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
-                for name, level in sorted(self._features.levels.items())
-            ),
+    async def _api_versions(self, call: Call, request: Any) -> Any:
+        image = self._service.loader.image
+        told = versions.respond(CONTROLLER_APIS.values(), request, call.version)
+        return versions.with_features(told, SUPPORTED, image.features, image.offset)
+
+    # -- Envelope --------------------------------------------------------------------------
+
+    async def _envelope(self, call: Call, request: Any) -> EnvelopeResponse:
+        try:
+            if not self._service.is_active:
+                raise ApiException(ErrorCode.not_controller)
+            forwarded = opened(request, self._forwardable)
+        except ApiException as error:
+            return EnvelopeResponse(error_code=call.refused("an envelope", error).code)
+        header = forwarded.header
+        client = Call(
+            *(header, forwarded.address, call.listener, forwarded.principal), apis=CONTROLLER_APIS
         )
+        response = await self._respond(client, forwarded.request)
+        code = getattr(response, "error_code", ErrorCode.none)
+        if code is ErrorCode.not_controller or ErrorCode.not_controller in codes_in(response):
+            return EnvelopeResponse(error_code=ErrorCode.not_controller)
+        pieces: Pieces = encode_response(header, response, CONTROLLER_APIS)
+        data = b"".join(pieces)[SIZE.size :]
+        return EnvelopeResponse(response_data=data, error_code=ErrorCode.none)
 
-    # -- DescribeQuorum ----------------------------------------------------------------------
 
-    def _describe_quorum(self, request: Any) -> SimpleNamespace:
-        asked = [(topic.topic_name, it.partition_index)
-                 for topic in request.topics for it in topic.partitions]  # fmt: skip
-        if asked != [(NAME, PARTITION)]:
-            return SimpleNamespace(error_code=ErrorCode.unknown_topic_or_partition, topics=())
-        client = self._raft.client
-        if not client.is_leader:
-            return SimpleNamespace(error_code=ErrorCode.not_leader_or_follower, topics=())
-        now, voters = self._raft.now(), client.identity.voters
-        observers = self._raft.progress.others(client.epoch, voters, now)
-        partition = SimpleNamespace(
-            partition_index=PARTITION,
-            error_code=ErrorCode.none,
-            leader_id=client.identity.node_id,
-            leader_epoch=client.epoch,
-            high_watermark=client.high_watermark,
-            current_voters=[self._replica(replica, now) for replica in sorted(voters)],
-            observers=[self._replica(replica, now) for replica in observers],
-        )
-        topic = SimpleNamespace(topic_name=NAME, partitions=(partition,))
-        return SimpleNamespace(error_code=ErrorCode.none, topics=(topic,))
-
-    def _replica(self, replica: int, now: int) -> SimpleNamespace:
-        client = self._raft.client
-        if replica == client.identity.node_id:
-            end, fetch, caught_up = client.log.end.offset, now, now
-        else:
-            known = self._raft.progress.of(client.epoch, replica)
-            end, fetch, caught_up = known.log_end, known.last_fetch_ms, known.last_caught_up_ms
-        return SimpleNamespace(
-            replica_id=replica,
-            log_end_offset=end,
-            last_fetch_timestamp=fetch,
-            last_caught_up_timestamp=caught_up,
-        )
-
-    # -- DescribeCluster ---------------------------------------------------------------------
-
-    def _describe_cluster(self, request: Any, version: int) -> SimpleNamespace:
-        client, asks = self._raft.client, request.endpoint_type if version else 1
-        error, text = ErrorCode.none, None
-        if asks != CONTROLLERS:
-            error = ErrorCode.mismatched_endpoint_type
-            text = "The request was sent to an endpoint of type CONTROLLER, but we wanted an "\
-                "endpoint of type BROKER"  # fmt: skip
-        return SimpleNamespace(
-            throttle_time=NO_THROTTLE,
-            error_code=error,
-            error_message=text,
-            endpoint_type=CONTROLLERS,
-            cluster_id=client.identity.cluster_id,
-            controller_id=NOBODY if client.leader is None else client.leader,
-            brokers=[
-                SimpleNamespace(broker_id=id, host=voter.host, port=voter.port, rack=None)
-                for id, voter in sorted(self._voters.items())
-            ],
-            cluster_authorized_operations=NO_OPERATIONS,
-        )
+def node_of(request: Any, client_id: str | None) -> int | None:
+    """The id of the node that has sent a request, if it shows: see links.py."""
+    if client_id is not None and (sender := RAFT_CLIENT.fullmatch(client_id)):
+        return int(sender[1])
+    node = getattr(request, "broker_id", getattr(request, "replica_id", None))
+    return None if node is None or node < 0 else int(node)

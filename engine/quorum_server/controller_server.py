@@ -3,6 +3,7 @@
 DIR/meta.properties            written by `storage format`: without it there is no start
 DIR/.lock                      held while it runs
 DIR/controller.pid             its process id, while it runs
+DIR/controller.control         its debug server, for labs
 DIR/__cluster_metadata-0/      log, snapshots, quorum state
 
 start   check and lock the directory, read the log, bind the port, serve, take part
@@ -16,18 +17,31 @@ import os
 import signal
 from collections.abc import Callable, Mapping
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
+from random import Random
 from typing import Any
+from uuid import uuid4
 
 from engine.broker.broker import clock
+from engine.broker.events import Ring
+from engine.broker.kraft.controller_peer import connect_to_controller
+from engine.broker.kraft.raft_manager import RaftEnvironment
 from engine.broker.server import Server
 from engine.config.quorum import ControllerConfig, VoterAddress
 from engine.errors import invalid_config
+from engine.links import Links
 from engine.metadata.meta_properties import claim
 from engine.model import Event
+from engine.quorum_server.build import (
+    ControllerNode,
+    ControllerStore,
+    ControllerWorld,
+    build_controller,
+)
+from engine.quorum_server.controller_debug import ControllerDebugServer
 from engine.quorum_server.controller_handlers import ControllerHandlers
-from engine.quorum_server.features import FinalizedFeatures
-from engine.quorum_server.raft_manager import RaftManager
+from engine.raft.bootstrap import BOOTSTRAP, read_bootstrap
 from engine.raft.metadata_directory import MetadataDirectory
 from engine.raft.model import QuorumIdentity
 from engine.storage.directory import lock_directory
@@ -52,6 +66,8 @@ class ControllerServer:
     ) -> None:
         self._node_id, self._port, self._voters = node_id, port, voters
         self._directory, self._config = directory, config
+        self._links = Links.from_environment()
+        self._events = Ring()
 
     async def run(self, ready: Callable[[int], None]) -> None:
         """Serve until SIGTERM or SIGINT. `ready` is called with the port when it serves."""
@@ -61,24 +77,31 @@ class ControllerServer:
         with ExitStack() as stack:
             cluster_id = claim(self._directory, self._node_id).cluster_id
             stack.callback(os.close, lock_directory(self._directory))
-            metadata = MetadataDirectory(self._directory, self._voters, clock(), _report)
+            metadata = MetadataDirectory(self._directory, self._voters, clock(), self._emit)
             stack.callback(lambda: metadata.close(clock()))
-            features = FinalizedFeatures(metadata.log, metadata.snapshots)
+            store = ControllerStore(
+                *(metadata.log, metadata.quorum_state),
+                partial(read_bootstrap, self._directory / BOOTSTRAP),
+            )
             identity = QuorumIdentity(self._node_id, cluster_id, frozenset(self._voters))
-            shared = identity, self._voters, self._config, metadata.log, metadata.quorum_state
-            raft = RaftManager(*shared, features.committed)
-            server = self._server(ControllerHandlers(raft, features, self._voters))
+            shared = identity, self._voters, self._config, store
+            controller = build_controller(*shared, self._world())
+            raft, server = controller.raft, self._server(controller.handlers)
+            debug = self._debug_server(controller)
             upkeep = asyncio.create_task(_close_idle(server))
             try:
                 port = await self._bind(server)
                 await server.serve()
                 raft.start()
                 self._write_pid(stack)
+                await debug.open()
                 ready(port)
                 await _until(stop, raft.failure)
                 await raft.resign(self._config.controller_quorum_election_timeout_ms / 1000)
             finally:
                 upkeep.cancel()
+                controller.service.close()
+                await debug.close()
                 await raft.close()
                 await server.close()
 
@@ -88,7 +111,27 @@ class ControllerServer:
             max_request_bytes=self._config.socket_request_max_bytes,
             max_connections=lambda: MAX_CONNECTIONS,
             idle_ms=IDLE_MS,
+            links=self._links,
         )
+
+    def _world(self) -> ControllerWorld:
+        random = Random()
+        raft = RaftEnvironment(
+            *(clock, random.randrange, partial(connect_to_controller, self._links)), self._report
+        )
+        return ControllerWorld(raft, uuid4, random, self._events, self._report)
+
+    def _debug_server(self, controller: ControllerNode) -> ControllerDebugServer:
+        raft = controller.raft
+        known = raft.client, self._links, self._events, raft.now
+        return ControllerDebugServer(self._directory, *known, lambda: controller.loader.image)
+
+    def _report(self, kind: str, **facts: Any) -> None:
+        self._emit(Event(kind, clock(), facts))
+
+    def _emit(self, event: Event) -> None:
+        log.info("%s %s", event.kind, event.data)
+        self._events.append(event)
 
     async def _bind(self, server: Server) -> int:
         try:
@@ -119,7 +162,3 @@ async def _until(stop: asyncio.Event, failure: "asyncio.Future[None]") -> None:
     signalled.cancel()
     if failure.done():
         failure.result()
-
-
-def _report(event: Event) -> None:
-    log.info("%s %s", event.kind, event.data)

@@ -12,6 +12,8 @@ partitions that changed, so a thousand idle ones cost nothing here.
     Fetch session 77, epoch 1, those that grew      -> the partitions that changed
     ...                                             -> after an error: again with epoch 0
 
+From version 13 on (without ZooKeeper) Fetch has the ids of topics in place of their names.
+
 After an error a partition backs off: shortly at first, because usually the leader has not received
 LeaderAndIsr yet; then longer, up to `replica.fetch.backoff.ms`. The same holds for a leader that
 cannot be reached.
@@ -19,10 +21,11 @@ cannot be reached.
 Left out: several fetchers for one leader (`num.replica.fetchers`).
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
+from uuid import UUID
 
-from kio.schema.fetch.v12.request import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
+from kio.schema.fetch.v12.request import FetchPartition, FetchRequest
 from kio.schema.list_offsets.v6.request import (
     ListOffsetsPartition,
     ListOffsetsRequest,
@@ -40,8 +43,9 @@ from engine.errors import ApiException, ErrorCode
 from engine.model import NO_EPOCH, TopicPartition
 from engine.replication.follower_partition import FollowerPartition, Stage, StageChange
 from engine.replication.throttle import Throttle, is_listed
-from engine.wire.by_topic import numbered, topics_of
+from engine.wire.by_topic import by_topic, topics_of
 from engine.wire.primitives import duration
+from engine.wire.topic_ids import TopicToFetch
 
 EARLIEST, LATEST = -2, -1  # timestamps for the leader's log start and log end
 LONGEST_AFTER = 6  # errors in a row; until then each back-off doubles
@@ -76,6 +80,7 @@ class Fetcher:
         self._answered: set[TopicPartition] = set()  # partitions that this answer has named
         self._session, self._epoch = NO_SESSION, FULL
         self._known: dict[TopicPartition, Any] = {}  # what the session has at the leader
+        self._topic_ids: dict[str, UUID] = {}  # of the session's topics, if Fetch has ids
 
     def follow(self, partition: TopicPartition, following: FollowerPartition) -> None:
         self.following[partition] = following
@@ -162,8 +167,10 @@ class Fetcher:
     def _fetch(self, now: int) -> Any:
         """A Fetch with the partitions that have changed; None if there is nothing to fetch."""
         held = self._throttled(now)
+        if self._has_new_topic_id():
+            self._epoch = FULL
         if self._epoch == FULL:
-            self._known = {}
+            self._known, self._topic_ids = {}, {}
         changed = self._changed | dict.fromkeys(sorted(held ^ self._held))
         every = self.following if self._epoch == FULL else changed
         wanted = {each: self._wanted(each, held) for each in every}
@@ -173,6 +180,9 @@ class Fetcher:
             self._paused_until = now + HELD_MS if held else 0
             return None
         self._known.update(named)
+        for partition in named:
+            if (topic_id := self.following[partition].log.topic_id) is not None:
+                self._topic_ids[partition.topic] = topic_id
         for partition in gone:
             del self._known[partition]
         self._changed, self._held, self._asked = {}, held, self._known
@@ -187,8 +197,23 @@ class Fetcher:
             max_bytes=config.replica_fetch_response_max_bytes,
             session_id=self._session,
             session_epoch=self._epoch,
-            topics=topics_of(FetchTopic, named.items(), "topic"),
-            forgotten_topics_data=numbered(ForgottenTopic, gone, "topic", "partitions"),
+            topics=self._to_fetch(named.items()),
+            forgotten_topics_data=self._to_fetch((each, each.partition) for each in gone),
+        )
+
+    def _to_fetch(self, rows: Iterable[tuple[TopicPartition, Any]]) -> tuple[Any, ...]:
+        """Each topic with its rows, by its name and by its id: the version chooses."""
+        topics = []
+        for name, each in by_topic(rows):
+            topics.append(TopicToFetch(name, self._topic_ids.get(name), each))
+        return tuple(topics)
+
+    def _has_new_topic_id(self) -> bool:
+        """Whether a topic of the session was deleted and made again: a new session forgets it."""
+        return any(
+            self._topic_ids.get(partition.topic, each.log.topic_id) != each.log.topic_id
+            for partition in self._changed
+            if (each := self.following.get(partition)) is not None
         )
 
     def _wanted(self, partition: TopicPartition, held: set[TopicPartition]) -> Any:
@@ -229,9 +254,11 @@ class Fetcher:
         if isinstance(request, FetchRequest):
             if not self._continues(response, now):
                 return
+            names = {id: name for name, id in self._topic_ids.items()}
             for topic in response.responses:
+                name = getattr(topic, "topic", "") or names.get(topic.topic_id, "")
                 for data in topic.partitions:
-                    self._copy(TopicPartition(topic.topic, data.partition_index), data, now)
+                    self._copy(TopicPartition(name, data.partition_index), data, now)
             for partition in self._errors.keys() - self._backing_off.keys():
                 self._reset_errors(partition)
         else:

@@ -39,6 +39,11 @@ class PartitionLog(Protocol):
     @property
     def active(self) -> Any: ...  # its `file` has the newest records
 
+    @property
+    def max_timestamp(self) -> int: ...
+    @property
+    def topic_id(self) -> UUID | None: ...  # if it is known
+
     def append(self, batch: Buffer, epoch: int, now: int, *, client: bool = True) -> Appended: ...
     def append_copied(self, data: Buffer, now: int) -> int: ...
     def read(

@@ -11,7 +11,10 @@ the high watermark, and the start of the leader's epoch, joins them. Both change
 until they are written to ZooKeeper, by the controller (below protocol 2.7: by the leader itself):
 
     SETTLED ── PROPOSE ──> PROPOSED ── WRITTEN ──> SETTLED
-                              └─────── REFUSE ───> REFUSED ── LeaderAndIsr ──> SETTLED
+                              ├─────── REFUSE ───> REFUSED ── LeaderAndIsr ──> SETTLED
+                              └────── WITHDRAW ──> SETTLED        (without ZooKeeper only)
+
+Without ZooKeeper the metadata log has the ISR: an update with a newer version settles it, too.
 
 Invariant: the high watermark is never above the log end of a replica that is in the ISR or that a
 proposal adds; a removed replica counts until the removal is written. ZooKeeper has the old ISR or
@@ -68,12 +71,14 @@ class IsrStep(Enum):
     PROPOSE = "propose"
     WRITTEN = "written"
     REFUSE = "refuse"
+    WITHDRAW = "withdraw"
 
 
 ISR_STEPS: Mapping[tuple[IsrState, IsrStep], IsrState] = {
     (IsrState.SETTLED, IsrStep.PROPOSE): IsrState.PROPOSED,
     (IsrState.PROPOSED, IsrStep.WRITTEN): IsrState.SETTLED,
     (IsrState.PROPOSED, IsrStep.REFUSE): IsrState.REFUSED,
+    (IsrState.PROPOSED, IsrStep.WITHDRAW): IsrState.SETTLED,
 }
 
 
@@ -175,6 +180,21 @@ class Partition:
     def follow(self, state: PartitionRegistration) -> None:
         self._take(RoleChange.FOLLOW, state)
         self.followers = {}
+
+    def update(self, state: PartitionRegistration, now: int) -> bool:
+        """The same leader in the same epoch, and another ISR or assignment. Returns whether it is
+        newer than what is known: the answer to a proposal may have come before."""
+        if state.leader_epoch != self.leader_epoch or state.version <= self.version:
+            return False
+        self.version = state.version
+        self.replicas, self.isr = state.replicas, state.isr
+        self.adding, self.removing = state.adding, state.removing
+        self._settle(IsrState.SETTLED, None)
+        if self.is_leader:
+            others = [each for each in state.replicas if each != self.broker_id]
+            self.followers = {each: self.followers.get(each) or Follower(each) for each in others}
+            self.advance(now)
+        return True
 
     def stop(self) -> None:
         self.role = ROLES[self.role, RoleChange.STOP]
@@ -288,6 +308,10 @@ class Partition:
         assert self.proposal is not None
         self.isr, self.version = self.proposal.isr, version
         self._settle(ISR_STEPS[self.isr_state, IsrStep.WRITTEN], None)
+
+    def withdraw(self) -> None:
+        """The controller does not accept the replica that the proposal adds."""
+        self._settle(ISR_STEPS[self.isr_state, IsrStep.WITHDRAW], None)
 
     def refused(self) -> None:
         """The proposal may be in ZooKeeper or not, so the replicas that it adds still count."""

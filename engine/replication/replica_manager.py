@@ -99,6 +99,8 @@ class ReplicaManager:
         self.check_controller(delta)
         errors = [_code(self._change_role, change) for change in delta.roles]
         errors += [_code(self._stop, stop) for stop in delta.stops]
+        for change in delta.updates:
+            self._update(change)
         self._remove_idle_fetchers()
         return errors
 
@@ -147,6 +149,19 @@ class ReplicaManager:
         facts = {"leader": partition.leader, "leader_epoch": partition.leader_epoch}
         self._event("replica.role", partition, role=partition.role.value, **facts)
         self._notify(topic_partition)
+
+    def _update(self, change: PartitionChange) -> None:
+        """Another ISR or another assignment, in the same leader epoch (without ZooKeeper)."""
+        partition, state, now = self.partitions.get(change.partition), change.now, self.now()
+        was = partition.isr if partition is not None else ()
+        if partition is None or state is None or not partition.update(state, now):
+            return  # its log is offline, or it is known already
+        if was != partition.isr:
+            facts = {"was": was, "version": state.version, "leader_epoch": state.leader_epoch}
+            self._event("isr.changed", partition, isr=partition.isr, **facts)
+        if partition.is_leader:
+            self.propose(partition.expand_next(now))
+        self._notify(partition.id)
 
     def _create(
         self, topic_partition: TopicPartition, topic_id: UUID | None
@@ -269,6 +284,13 @@ class ReplicaManager:
         if partition is not None and partition.waits_for(proposal):
             partition.version, partition.proposal = version, proposal._replace(version=version)
             self.propose(partition.proposal)
+
+    def isr_withdrawn(self, proposal: Proposal) -> None:
+        """The controller finds a replica of it ineligible for now: propose it anew."""
+        partition = self.partitions.get(proposal.partition)
+        if partition is not None and partition.waits_for(proposal):
+            partition.withdraw()
+            self.propose(partition.expand_next(self.now()))
 
     def isr_answered(self, proposal: Proposal, version: int | None) -> None:
         """It is written, in this version. None: the controller has changed the state."""

@@ -88,6 +88,7 @@ class MemoryLog:
         self, partition: TopicPartition, config: TopicConfig, now: int, emit: Emit
     ) -> None:
         self.partition = partition
+        self.topic_id: UUID | None = None
         self.config = config
         self.batches: list[Stored] = []
         self.epochs = Remembered()
@@ -203,6 +204,10 @@ class MemoryLog:
         """How many batches end before an offset."""
         return bisect_left(self._lasts, offset)
 
+    @property
+    def max_timestamp(self) -> int:
+        return max((header.max_timestamp for header, _ in self.batches), default=-1)
+
     def offset_for_time(self, timestamp: int) -> tuple[int, int, int] | None:
         for header, data in self.batches:
             if header.max_timestamp >= timestamp and header.last_offset >= self.start_offset:
@@ -300,6 +305,8 @@ class MemoryFile:
 
 class Disk:
     """A log directory; it remains when a process that uses it ends."""
+
+    path = Path()  # there are no files
 
     def __init__(self) -> None:
         self.logs: dict[TopicPartition, MemoryLog] = {}

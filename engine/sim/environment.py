@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack
+from functools import partial
 from random import Random
 from typing import Any, cast
 from uuid import UUID
@@ -9,35 +10,32 @@ from uuid import UUID
 from engine.broker.broker import Broker
 from engine.broker.call import Handler
 from engine.broker.environment import Environment, ServerSetup
-from engine.broker.events import Ring
+from engine.broker.kraft.mode import KRaftMode
+from engine.broker.kraft.observer import observe
+from engine.broker.kraft.quorum_node import NodeQuorum
+from engine.broker.kraft.raft_manager import RaftEnvironment
 from engine.broker.metadata_source import MetadataSource, SourceContext
 from engine.broker.peer import Peer
 from engine.broker.rules import Rules
 from engine.broker.secure_listeners import PeerSecurity
 from engine.broker.zookeeper.mode import ZooKeeperMode
 from engine.config import BrokerConfig
+from engine.config.kraft import KRaftBrokerConfig
 from engine.links import Links
-from engine.model import Event
+from engine.raft.metadata_log import MetadataLog
 from engine.sim.disk import Disk
+from engine.sim.event_forwarder import EventForwarder
 from engine.sim.network import Port
 from engine.sim.peer import SimulatedPeer
 from engine.sim.process import SimulatedProcess
+from engine.sim.quorum.controller_node import CLUSTER_ID
+from engine.sim.quorum.controller_peer import SimulatedControllerPeer
+from engine.sim.quorum.quorum_disk import QuorumDisk
 from engine.sim.serving import SimulatedServer
 from engine.sim.zookeeper.client import SimulatedZookeeperClient
 from engine.storage.log import Emit
-from engine.wire.apis import Api
+from engine.wire.apis import ApiKey
 from engine.zookeeper.client import Session
-
-
-class EventForwarder(Ring):
-    """Passes each event to the world, which keeps all of them."""
-
-    def __init__(self, emit: Emit) -> None:
-        super().__init__(0)
-        self._emit = emit
-
-    def append(self, event: Event) -> None:
-        self._emit(event)
 
 
 class SimulatedEnvironment(Environment):
@@ -46,6 +44,7 @@ class SimulatedEnvironment(Environment):
         config: BrokerConfig,
         process: SimulatedProcess,
         disk: Disk,
+        metadata_disk: QuorumDisk,
         random: Random,
         now: Callable[[], int],
         emit: Emit,
@@ -58,8 +57,10 @@ class SimulatedEnvironment(Environment):
         self.events = EventForwarder(emit)
         self.rules = rules
         self.zookeeper_client: SimulatedZookeeperClient | None = None
+        self.node: NodeQuorum | None = None  # without ZooKeeper
         self.stop: Callable[[], None] | None = None  # what SIGTERM does
         self._process, self._disk, self._now = process, disk, now
+        self._metadata_disk = metadata_disk  # without ZooKeeper
 
     def now(self) -> int:
         return self._now()
@@ -75,7 +76,19 @@ class SimulatedEnvironment(Environment):
         yield self._disk
 
     def source(self, context: SourceContext) -> MetadataSource:
+        if isinstance(self.config, KRaftBrokerConfig):
+            observe_quorum = partial(self._observe, self.config, context)
+            return KRaftMode(context, self.config, observe_quorum, lambda *_: None)
         return ZooKeeperMode(context, self._zookeeper, self._disk.session, self.rules.elect)
+
+    async def _observe(
+        self, config: KRaftBrokerConfig, context: SourceContext, stack: AsyncExitStack
+    ) -> NodeQuorum:
+        connect: Any = partial(SimulatedControllerPeer, self._process)
+        environment = RaftEnvironment(self.now, self.random.randrange, connect, context.report)
+        log = self._metadata_disk.open(MetadataLog, self.now())
+        self.node = observe(config, CLUSTER_ID, log, self._metadata_disk, environment, stack)
+        return self.node
 
     def _zookeeper(self, listener: Callable[[Session], None]) -> Any:
         timeout = self.config.zookeeper_session_timeout_ms
@@ -86,7 +99,7 @@ class SimulatedEnvironment(Environment):
         called = Port(self.config.inter_broker_listener, port)
         return SimulatedPeer(self._process, self.links, peer_id, called, timeout_s)
 
-    def server(self, broker: Broker, handlers: Mapping[Api, Handler]) -> Any:
+    def server(self, broker: Broker, handlers: Mapping[ApiKey, Handler]) -> Any:
         """Messages have no transport that could be secured: the listener's name stands for it."""
         server = SimulatedServer(self._process, broker, handlers)
         return ServerSetup(cast(Any, server), lambda listener: cast(Any, listener.name), None)

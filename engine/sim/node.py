@@ -25,6 +25,7 @@ from engine.broker.broker_server import BrokerServer
 from engine.broker.rules import KAFKAS, Rules
 from engine.broker.zookeeper.gateway import gateway_of
 from engine.config import BrokerConfig
+from engine.config.kraft import KRaftBrokerConfig
 from engine.coordinator.group import Group
 from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
@@ -35,6 +36,7 @@ from engine.sim.loop import Loop
 from engine.sim.network import Network
 from engine.sim.peer import machine
 from engine.sim.process import SimulatedProcess
+from engine.sim.quorum.quorum_disk import QuorumDisk
 from engine.storage.log import Emit
 
 PORT = 9091  # and one more for each broker
@@ -58,13 +60,11 @@ class SimulatedBroker:
         self.disk = Disk()
         self.current: RunningBroker | None = None  # while a process runs
         self.skew = 0  # ms by which its clock is ahead
-        given = {
-            "broker.id": str(broker),
-            "zookeeper.connect": "zookeeper:2181",
-            "listeners": f"PLAINTEXT://127.0.0.1:{PORT + broker}",
-        }
+        self.metadata_disk = QuorumDisk()  # of its copy of the metadata log, without ZooKeeper
+        given = {"listeners": f"PLAINTEXT://127.0.0.1:{PORT + broker}"}
         self._settings = given | LEFT_OUT | settings
-        self.config = BrokerConfig.parse(self._settings)
+        self._kind = KRaftBrokerConfig if "process.roles" in settings else BrokerConfig
+        self.config: BrokerConfig = self._kind.parse(self._settings)
         self._clock, self._network = clock, network
         self._random = Random(broker)  # of all its processes, so that ids are unique
         self._emit, self._rules = partial(emit, broker), rules
@@ -90,14 +90,15 @@ class SimulatedBroker:
     def configure(self, settings: Mapping[str, str]) -> None:
         """The next process starts with these settings, too; the current one goes on as it is."""
         self._settings |= settings
-        self.config = BrokerConfig.parse(self._settings)
+        self.config = self._kind.parse(self._settings)
 
     def start(self) -> None:
         assert self.current is None, f"broker {self.id} is up"
         process = SimulatedProcess(self._clock, self._network, machine(self.id))
         self._loops.append(process.start_loop())
         environment = SimulatedEnvironment(
-            self.config, process, self.disk, self._random, self.now, self._emit, self._rules
+            *(self.config, process, self.disk, self.metadata_disk, self._random, self.now),
+            *(self._emit, self._rules),
         )
         self.current = RunningBroker(process, environment, self._emit, self._over)
 
@@ -108,6 +109,7 @@ class SimulatedBroker:
     def power_cut(self) -> int:
         """Returns how many records were lost."""
         self.kill()
+        self.metadata_disk.power_cut()
         return self.disk.power_cut()
 
     def _over(self) -> None:

@@ -26,7 +26,7 @@ from engine.model import Event, TopicPartition
 from engine.replication.log_read import ANY_EPOCH
 from engine.sim.network import Port
 from engine.sim.process import Reply, SimulatedProcess
-from engine.wire.apis import Api
+from engine.wire.apis import Api, ApiKey
 from engine.wire.errors import Malformed, RequestHeader
 from engine.wire.fetch import FetchAnswer
 
@@ -75,7 +75,7 @@ class Locate(NamedTuple):
 
 class SimulatedServer:
     def __init__(
-        self, process: SimulatedProcess, broker: Broker, handlers: Mapping[Api, Handler]
+        self, process: SimulatedProcess, broker: Broker, handlers: Mapping[ApiKey, Handler]
     ) -> None:
         self._process = process
         self._broker, self._handlers = broker, handlers
@@ -84,7 +84,7 @@ class SimulatedServer:
         self._of_leaders = self._call(Api.FETCH, OF_LEADERS)
         self._ports: set[Port] = set()
 
-    def _call(self, api: Api, version: int) -> Call:
+    def _call(self, api: ApiKey, version: int) -> Call:
         listener = self._broker.config.inter_broker_listener
         return Call(RequestHeader(int(api), version, 0, "member"), "sim", listener)
 

@@ -24,6 +24,7 @@ from engine.broker.rules import KAFKAS, Rules
 from engine.cluster.request_faults import api_of
 from engine.cluster.topics import dotted
 from engine.errors import invalid_request
+from engine.metadata.replica_assignment import ReplicaAssignment
 from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.sim.client import Client, Delivery, Row, rows_of
@@ -107,11 +108,11 @@ class Simulation:
     def add_partitions(self, topic: str, replicas: Sequence[Sequence[int]]) -> None:
         """More partitions for a topic: a list of brokers for each."""
         path = znodes.topic_path(topic)
-        node = znodes.Topic.decode(self.world.get(path) or b"")
+        node = znodes.Topic.decode(self.world.zookeeper.get(path) or b"")
         partitions = dict(node.partitions)
         for brokers in replicas:
-            partitions[len(partitions)] = znodes.ReplicaAssignment(tuple(brokers))
-        self.world.ask(Set(path, node._replace(partitions=partitions).encode()))
+            partitions[len(partitions)] = ReplicaAssignment(tuple(brokers))
+        self.world.zookeeper.ask(Set(path, node._replace(partitions=partitions).encode()))
 
     def delete(self, topic: str) -> None:
         self.world.delete(topic)
@@ -224,7 +225,7 @@ class Simulation:
 
     def expire(self, broker: int) -> None:
         """ZooKeeper ends the session of a broker."""
-        self.world.expire(broker)
+        self.world.zookeeper.expire(broker)
 
     def slow(self, one: int | str, others: Ids | str, ms: int) -> None:
         """Each message between one end and the others takes so long, in both directions."""

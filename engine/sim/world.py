@@ -10,7 +10,7 @@
             client ──┐
        broker-1 ─────┤
        broker-2 ─────┼── Network ── zookeeper          Clock, Random
-       broker-3 ─────┘
+       broker-3 ─────┘              or controller-1, controller-2, controller-3
 
 All decisions are made by the engine's own code; time, the network, ZooKeeper and the disks are
 simulated. All random choices come from one seed, so the same seed and the same steps make the same
@@ -20,42 +20,25 @@ history, to the last event. To go back in time, start again with the same seed a
 from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from random import Random
-from typing import Any, NamedTuple, TypeVar
-from uuid import UUID
+from typing import Any, NamedTuple
 
 from engine.broker.rules import KAFKAS, Rules
 from engine.cluster.topics import dotted
-from engine.controller.events import AlterReassignments, ControllerEvent, ElectLeaders
+from engine.config.kraft import by_role
 from engine.model import Event, TopicPartition
 from engine.sim.client import REQUEST_TIMEOUT_MS, Client, Seen
 from engine.sim.clock import Clock
+from engine.sim.metadata import KnownState, SimulatedMetadata
 from engine.sim.network import UNACKNOWLEDGED_MS, Network
 from engine.sim.node import SimulatedBroker
 from engine.sim.peer import machine
 from engine.sim.process import SimulatedProcess
+from engine.sim.quorum.metadata import QuorumMetadata
 from engine.sim.request_repeats import RequestRepeats
-from engine.sim.zookeeper.ensemble import Ensemble
-from engine.zookeeper import znodes
-from engine.zookeeper.decoder import Unreadable, decoded
-from engine.zookeeper.requests import (
-    Ask,
-    Create,
-    Delete,
-    Get,
-    Multi,
-    Reason,
-    Refused,
-    Set,
-    ZnodeData,
-)
-from engine.zookeeper.znodes import LeaderAndIsr
+from engine.sim.zookeeper.metadata import ZookeeperMetadata
 
 START = 1_700_000_000_000  # what the clock says when the world begins: ms since 1970
-FOREVER = 2**40  # ms: the administrator's session
 NO_NODE = 0  # in place of a broker, for events of ZooKeeper and faults
-
-FENCED = Refused(Reason.BAD_VERSION, znodes.CONTROLLER_EPOCH)
-T = TypeVar("T")
 
 
 class Happened(NamedTuple):
@@ -75,19 +58,29 @@ class World:
         each: Mapping[int, Mapping[str, str]] | None = None,  # one broker's own configuration
         patience: int = UNACKNOWLEDGED_MS,  # ms until a connection that carries nothing breaks
         zookeepers: int = 1,
+        controllers: int | None = None,  # without ZooKeeper: so many
         rules: Rules = KAFKAS,
     ) -> None:
         self.random = Random(seed)
         self.clock = Clock(START)
         self.network = Network(self.clock, self.random, delay, patience)
-        self.ensemble = Ensemble(self.clock, self.network, zookeepers, Random(seed))
-        self.zookeeper = self.ensemble.model
         self.events: list[Happened] = []
         self.nodes: dict[int, SimulatedBroker] = {}
         self._config = dict(config or {})
+        of_brokers = self._config if controllers is None else by_role(self._config).broker
         self._rules = rules
-        self._admin = self.zookeeper.connect(FOREVER, lambda change: None)
-        self.ensemble.answered.append(self._note_fencing)
+        self.metadata: SimulatedMetadata = (
+            ZookeeperMetadata(
+                *(self.clock, self.network, zookeepers, seed),
+                *(self.random, self.nodes, self.note),
+            )
+            if controllers is None
+            else QuorumMetadata(
+                *(self.clock, self.network, controllers, self._config, rules),
+                *(self._note, self.note),
+            )
+        )
+        self._config = of_brokers
         self.repeats = RequestRepeats(self.clock, self.network, self.note)
         self._producer_ids = count(1000)
         self.client = self.add_client("client")
@@ -119,7 +112,7 @@ class World:
 
     def add(self, broker: int, **settings: str) -> None:
         """A new machine, with an empty disk, and the broker on it started."""
-        given = {**self._config, **dotted(settings)}
+        given = {**self._config, **self.metadata.settings(broker), **dotted(settings)}
         self.nodes[broker] = SimulatedBroker(
             broker, self.clock, self.network, self._note, self._rules, **given
         )
@@ -158,35 +151,6 @@ class World:
         self.note("broker.resumed", broker=broker)
         self.nodes[broker].running.process.resume()
 
-    def expire(self, broker: int) -> None:
-        """ZooKeeper ends a broker's session."""
-        client = self.nodes[broker].running.environment.zookeeper_client
-        session = client.session if client is not None else 0
-        if session:  # or it has none yet
-            self.note("session.expired", broker=broker)
-            self.ensemble.expire(session)
-
-    # -- ZooKeeper's servers -------------------------------------------------------------
-
-    def kill_zookeeper(self, server: int) -> None:
-        self.note("zookeeper.killed", server=server)
-        self.ensemble.kill(server)
-
-    def silence_zookeeper(self, server: int) -> None:
-        """It is paused, or cut off from the other servers and from the brokers."""
-        self.note("zookeeper.silenced", server=server)
-        self.ensemble.silence(server)
-
-    def restart_zookeeper(self, server: int) -> None:
-        self.note("zookeeper.restarted", server=server)
-        self.ensemble.restart(server)
-
-    @property
-    def controller(self) -> int | None:
-        """The broker that /controller names."""
-        found = self._read(znodes.ControllerInfo.decode, znodes.CONTROLLER)
-        return found.broker_id if found else None
-
     # -- the network ---------------------------------------------------------------------
 
     def cut(self, one: int | str, other: int | str, *, both: bool = True) -> None:
@@ -222,91 +186,7 @@ class World:
         if both:
             self.lose(other, one, share, both=False)
 
-    # -- administration ------------------------------------------------------------------
-
-    def ask(self, ask: Ask) -> Any:
-        """Send a request to ZooKeeper, as an administrator's shell does."""
-        return self.zookeeper.answer(self._admin, ask)
-
-    def get(self, path: str) -> bytes | None:
-        found: ZnodeData | None = self.ask(Get(path))
-        return found.data if found else None
-
-    def write(self, path: str, data: bytes | None) -> None:
-        """Write to a node, as an outsider does; None deletes it."""
-        self.note("znode.written", path=path)
-        if data is None:
-            self._must(Delete(path))
-        elif self.get(path) is None:
-            self._must(Create(path, data, parents=True))
-        else:
-            self._must(Set(path, data))
-
-    def create(self, topic: str, replicas: Sequence[Sequence[int]], **config: str) -> None:
-        """Create a topic in ZooKeeper; the controller elects its leaders soon after."""
-        partitions = {n: znodes.ReplicaAssignment(tuple(ids)) for n, ids in enumerate(replicas)}
-        node = znodes.Topic(UUID(int=self.random.getrandbits(128), version=4), partitions)
-        overrides = znodes.encode_config(dotted(config))
-        self._must(
-            Multi(
-                (
-                    Create(znodes.config_path("topics", topic), overrides),
-                    Create(znodes.topic_path(topic), node.encode()),
-                )
-            )
-        )
-
-    def delete(self, topic: str) -> None:
-        self._must(Create(znodes.deleted_topic_path(topic)))
-
-    def configure(self, topic: str, **config: str) -> None:
-        """Change a topic's configuration. A note in ZooKeeper notifies all brokers."""
-        path = znodes.config_path("topics", topic)
-        known = znodes.decode_config(self.get(path) or b"")
-        self._must(Set(path, znodes.encode_config({**known, **dotted(config)})))
-        note = znodes.encode_config_change("topics", topic)
-        self._must(Create(znodes.CONFIG_CHANGE, note, sequence=True))
-
-    def elect(
-        self, partition: TopicPartition, done: Callable[[Any], object], *, unclean: bool = False
-    ) -> None:
-        self._tell_controller(ElectLeaders(frozenset({partition}), unclean), done)
-
-    def reassign(
-        self, moves: Mapping[TopicPartition, tuple[int, ...] | None], done: Callable[[Any], object]
-    ) -> None:
-        self._tell_controller(AlterReassignments(moves), done)
-
-    def _tell_controller(self, event: ControllerEvent, done: Callable[[Any], object]) -> None:
-        assert self.controller is not None, "there is no controller"
-        self.nodes[self.controller].running.ask_controller(event, done)
-
-    def _must(self, ask: Ask) -> None:
-        answer = self.ask(ask)
-        assert not isinstance(answer, Refused), answer
-
     # -- state ---------------------------------------------------------------------------
-
-    def state(self, partition: TopicPartition) -> LeaderAndIsr | None:
-        return self._read(LeaderAndIsr.decode, znodes.state_path(partition))
-
-    def leader(self, partition: TopicPartition) -> int:
-        """The leader in ZooKeeper; -1: none."""
-        state = self.state(partition)
-        return state.leader if state else -1
-
-    def isr(self, partition: TopicPartition) -> tuple[int, ...]:
-        state = self.state(partition)
-        return state.isr if state else ()
-
-    def replicas(self, partition: TopicPartition) -> tuple[int, ...]:
-        topic = self._read(znodes.Topic.decode, znodes.topic_path(partition.topic))
-        return topic.partitions[partition.partition].replicas if topic else ()
-
-    def _read(self, decode: Callable[[bytes], T], path: str) -> T | None:
-        """None if the node does not exist, or has unreadable data."""
-        found = decoded(decode, self.get(path) or b"")
-        return None if isinstance(found, Unreadable) else found
 
     def consume(
         self, partition: TopicPartition, offset: int, broker: int, **how: Any
@@ -316,6 +196,61 @@ class World:
         self.client.consume(partition, offset, broker, seen.append, **how)
         self.until(lambda: bool(seen))
         return seen[0] if seen else None
+
+    # -- administration, and the state of the metadata ---------------------------------------
+
+    @property
+    def zookeeper(self) -> ZookeeperMetadata:
+        """For what only a world with ZooKeeper has."""
+        assert isinstance(self.metadata, ZookeeperMetadata), "this world has no ZooKeeper"
+        return self.metadata
+
+    @property
+    def quorum(self) -> QuorumMetadata:
+        """For what only a world without ZooKeeper has."""
+        assert isinstance(self.metadata, QuorumMetadata), "this world has ZooKeeper"
+        return self.metadata
+
+    @property
+    def controller(self) -> int | None:
+        """The broker that is controller; without ZooKeeper, the active controller's node id."""
+        return self.metadata.controller
+
+    def create(self, topic: str, replicas: Sequence[Sequence[int]], **config: str) -> None:
+        """Create a topic; the controller elects its leaders soon after."""
+        self.metadata.create(topic, replicas, dotted(config))
+
+    def delete(self, topic: str) -> None:
+        self.metadata.delete(topic)
+
+    def configure(self, topic: str, **config: str) -> None:
+        """Change a topic's configuration."""
+        self.metadata.configure(topic, dotted(config))
+
+    def elect(
+        self, partition: TopicPartition, done: Callable[[Any], object], *, unclean: bool = False
+    ) -> None:
+        self.metadata.elect(partition, done, unclean=unclean)
+
+    def reassign(
+        self, moves: Mapping[TopicPartition, tuple[int, ...] | None], done: Callable[[Any], object]
+    ) -> None:
+        self.metadata.reassign(moves, done)
+
+    def state(self, partition: TopicPartition) -> KnownState | None:
+        return self.metadata.state(partition)
+
+    def leader(self, partition: TopicPartition) -> int:
+        """By ZooKeeper, or the quorum; -1: none."""
+        state = self.state(partition)
+        return state.leader if state else -1
+
+    def isr(self, partition: TopicPartition) -> tuple[int, ...]:
+        state = self.state(partition)
+        return state.isr if state else ()
+
+    def replicas(self, partition: TopicPartition) -> tuple[int, ...]:
+        return self.metadata.replicas(partition)
 
     # -- inside --------------------------------------------------------------------------
 
@@ -334,16 +269,6 @@ class World:
 
     def _note(self, broker: int, event: Event) -> None:
         self.events.append(Happened(self.now, broker, event))
-
-    def _note_fencing(self, session: int, ask: Ask, answer: Any) -> None:
-        """ZooKeeper has refused a write of a former controller."""
-        if answer == FENCED:
-            owner = [
-                each.id
-                for each in self.nodes.values()
-                if each.current is not None and each.current.session == session
-            ]
-            self.note("write.refused", path=FENCED.path, reason=FENCED.reason.value, who=owner)
 
 
 def _name(end: int | str) -> str:

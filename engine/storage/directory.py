@@ -8,6 +8,7 @@
       log-start-offset-checkpoint        the start of each log, if not its first segment
       replication-offset-checkpoint      each replica's high watermark
       orders-0/  orders-1/  ...          one log each
+      __cluster_metadata-0/              without ZooKeeper: see raft/metadata_directory.py
       old-0.d5b7...-delete/              a deleted one, removed a little later
 
 An I/O error takes the whole directory offline, like a broken disk: requests for its partitions get
@@ -39,6 +40,7 @@ from engine.storage.survey import LogOffline
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 DELETED = "-delete"
+METADATA = "__cluster_metadata-0"  # the log of the quorum: no partition of a broker
 OFFLINE = "directory.offline"  # the event of a directory that has failed
 ALL = 2**63 - 1  # the recovery point of a log that is offline: all of it was flushed
 
@@ -133,7 +135,7 @@ class LogDirectory:
 
     def _tidy(self, path: Path, now: int) -> None:
         """A directory that is not a partition's: remove a deleted one, keep any other."""
-        if path.is_dir():
+        if path.is_dir() and path.name != METADATA:
             if _DELETED.fullmatch(path.name) and files.remove_tree(path):
                 return
             self._report("directory.foreign", now, directory=str(path))
@@ -293,7 +295,7 @@ def lock_directory(path: Path) -> int:
 def parse_name(name: str) -> TopicPartition | None:
     """The partition of a directory's name; None if it is not a partition's."""
     match = _PARTITION.fullmatch(name)
-    return TopicPartition(match[1], int(match[2])) if match else None
+    return TopicPartition(match[1], int(match[2])) if match and name != METADATA else None
 
 
 class DiskGuard:

@@ -279,6 +279,11 @@ class Log:
                     return found
         return None
 
+    @property
+    def max_timestamp(self) -> int:
+        """The largest timestamp of a record."""
+        return max((each.greatest[0] for each in self.segments if each.size), default=NO_TIMESTAMP)
+
     def headers(self) -> Iterator[tuple[Segment, int, Header]]:
         """Every batch of the log: its segment, position and header."""
         for segment in self.segments:

@@ -8,11 +8,11 @@ A frame to decode comes without its size, as `FrameReader` yields it; a frame th
 has it, ready to be sent. The schemas of a version are imported when it is first used.
 
 Which versions there are is said by the table of the listener's APIs: a broker's, unless the caller
-names another one. Invariant: two tables that have an API in common share no version of it, or all.
+names another one. A message is read into the shape of the newest version in that table.
 """
 
 from collections.abc import Container, Mapping
-from functools import cache
+from functools import lru_cache
 from importlib import import_module
 from struct import Struct
 from typing import Any
@@ -121,25 +121,26 @@ def encode_response(
     return pieces
 
 
-@cache
+# Two tables may have an API in common, with other versions: equal as numbers, not of one type.
+@lru_cache(maxsize=None, typed=True)
 def _reader(api: ApiKey, version: int, kind: str) -> readers.Reader:
     """Reads one version into the shape of the newest one. Looked up once for each message."""
     return readers.message_reader(message(api, version, kind), _declared(api, api.newest, kind))
 
 
-@cache
+@lru_cache(maxsize=None, typed=True)
 def _writer(api: ApiKey, version: int, kind: str) -> writers.Writer:
     return writers.message_writer(message(api, version, kind))
 
 
-@cache
+@lru_cache(maxsize=None, typed=True)
 def message(api: ApiKey, version: int, kind: str) -> type:
     """The dataclass that declares one version of a request or a response."""
     declared = _declared(api, version, kind)
     return at(declared, version, version >= api.flexible) if api.between_brokers else declared
 
 
-@cache
+@lru_cache(maxsize=None, typed=True)
 def _declared(api: ApiKey, version: int, kind: str) -> type:
     """kio has a class for each version but the oldest; our own declarations cover all versions."""
     if version < (oldest := OLDEST_IN_KIO.get(api, 0)):

@@ -5,7 +5,8 @@ Controllers have a listener of their own, which clients do not use. These are th
 log: it names the topic by its id, which began with version 13. DescribeCluster is that of Kafka
 3.7, by which a tool with --bootstrap-controller finds the other controllers.
 
-The brokers' table (apis.py) is that of Kafka 2.8, and has none of the requests of a quorum.
+Administrators' requests have the versions of the brokers' table (apis.py): a broker passes them on
+as they came, in an Envelope. AlterPartition names topics by their ids, which began with version 2.
 """
 
 from collections.abc import Mapping
@@ -18,12 +19,32 @@ class ControllerApi(ApiKey):
 
     FETCH = 1, 13, 13, 12
     API_VERSIONS = 18, 0, 3, 3
+    CREATE_TOPICS = 19, 0, 7, 5
+    DELETE_TOPICS = 20, 0, 6, 4
+    DESCRIBE_ACLS = 29, 0, 2, 2
+    CREATE_ACLS = 30, 0, 2, 2
+    DELETE_ACLS = 31, 0, 2, 2
+    DESCRIBE_CONFIGS = 32, 0, 4, 4
+    ALTER_CONFIGS = 33, 0, 2, 2
+    CREATE_PARTITIONS = 37, 0, 3, 2
+    ELECT_LEADERS = 43, 0, 2, 2
+    INCREMENTAL_ALTER_CONFIGS = 44, 0, 1, 1
+    ALTER_PARTITION_REASSIGNMENTS = 45, 0, 0, 0
+    LIST_PARTITION_REASSIGNMENTS = 46, 0, 0, 0
+    ALTER_CLIENT_QUOTAS = 49, 0, 1, 1
     VOTE = 52, 0, 0, 0
     BEGIN_QUORUM_EPOCH = 53, 0, 0
     END_QUORUM_EPOCH = 54, 0, 0
     DESCRIBE_QUORUM = 55, 0, 1, 0
+    ALTER_PARTITION = 56, 2, 2, 0
+    UPDATE_FEATURES = 57, 0, 1, 0
+    ENVELOPE = 58, 0, 0, 0
     FETCH_SNAPSHOT = 59, 0, 0, 0
     DESCRIBE_CLUSTER = 60, 0, 1, 0
+    BROKER_REGISTRATION = 62, 0, 1, 0
+    BROKER_HEARTBEAT = 63, 0, 0, 0
+    UNREGISTER_BROKER = 64, 0, 0, 0
+    ALLOCATE_PRODUCER_IDS = 67, 0, 0, 0
 
 
 CONTROLLER_APIS: Mapping[int, ControllerApi] = {int(api): api for api in ControllerApi}

@@ -10,6 +10,7 @@ written. kio's classes would need the records as bytes, and `loop.sendfile` need
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from uuid import UUID
 
 from kio.schema.fetch.v12.response import AbortedTransaction, EpochEndOffset
 
@@ -44,6 +45,7 @@ class FetchedPartition:
 class FetchedTopic:
     topic: str
     partitions: Sequence[FetchedPartition]
+    topic_id: UUID | None = None
 
 
 @dataclass(slots=True)

@@ -14,7 +14,7 @@ from typing import Any
 
 from engine.errors import ApiException
 from engine.wire import schema
-from engine.wire.apis import Api
+from engine.wire.apis import ApiKey
 from engine.wire.codec import message
 
 # Names that the messages of the protocol have for the same thing.
@@ -22,13 +22,13 @@ NAMES = "name", "topic", "topic_name"
 NUMBERS = "index", "partition_index", "partition", "partition_id"
 
 
-def refusal(api: Api, request: Any, error: ApiException) -> Any:
+def refusal(api: ApiKey, request: Any, error: ApiException) -> Any:
     """The response to a request of which nothing was done."""
     return _row(message(api, api.newest, "response"), request, error)
 
 
 def refused_rows(
-    api: Api, listed: str, rows: Iterable[Any], error: ApiException
+    api: ApiKey, listed: str, rows: Iterable[Any], error: ApiException
 ) -> tuple[Any, ...]:
     """Rows for the field `listed` of the response, one for each refused row of the request."""
     response = schema.fields(message(api, api.newest, "response"))

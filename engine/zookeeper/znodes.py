@@ -34,6 +34,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple, Self
 from uuid import UUID
 
+from engine.metadata.replica_assignment import ReplicaAssignment
 from engine.model import TopicPartition, id_text
 from engine.zookeeper.json_fields import (
     NOTHING,
@@ -196,14 +197,6 @@ class BrokerInfo(NamedTuple):
             field(value, "features", as_object, NOTHING),
             version,
         )
-
-
-class ReplicaAssignment(NamedTuple):
-    """The brokers of a partition. The first replica is the preferred leader."""
-
-    replicas: tuple[int, ...]
-    adding: tuple[int, ...] = ()  # by a reassignment
-    removing: tuple[int, ...] = ()  # by a reassignment
 
 
 class Topic(NamedTuple):

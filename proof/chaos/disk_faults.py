@@ -20,6 +20,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from engine.cluster.cluster import Cluster
+from engine.raft.metadata_directory import METADATA_PARTITION
 from engine.storage import checkpoints
 
 DISKS = ("disk1", "disk2", "disk3")
@@ -28,10 +29,12 @@ DRAFT = f"{checkpoints.HIGH_WATERMARK}.tmp"  # a checkpoint is written here firs
 
 
 def give_disks(cluster: Cluster) -> None:
-    """Before the cluster starts: each broker gets its three directories."""
+    """Before the cluster starts: each broker gets its three directories. Its copy of the metadata
+    log is beside them: without that disk it would stop."""
     for broker in cluster.brokers:
         names = ",".join(map(str, disks_of(cluster, broker)))
-        cluster.configure(broker, {"log.dirs": names})
+        home = {"metadata.log.dir": str(cluster.directory(broker))} if cluster.is_kraft else {}
+        cluster.configure(broker, {"log.dirs": names, **home})
 
 
 def disks_of(cluster: Cluster, broker: int) -> list[Path]:
@@ -41,7 +44,8 @@ def disks_of(cluster: Cluster, broker: int) -> list[Path]:
 def logs_of(cluster: Cluster, broker: int) -> list[Path]:
     """The directories of its partitions, on one disk or on several."""
     home = cluster.directory(broker)
-    return sorted([*home.glob("*-*/"), *home.glob("disk?/*-*/")])
+    found = [*home.glob("*-*/"), *home.glob("disk?/*-*/")]
+    return sorted(log for log in found if log.name != str(METADATA_PARTITION))
 
 
 def log_of(cluster: Cluster, broker: int, name: str) -> Path:

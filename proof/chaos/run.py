@@ -35,9 +35,17 @@ PARTITIONS = 3
 ROUND = 3  # faults at most, before all is healed
 WAIT = (0.1, 1.5)  # seconds between two faults
 WHOLE = 60.0  # seconds for all replicas to be in sync again
-CONFIG = {  # quicker than by default, so that a short run has many elections
+OF_ZOOKEEPER = {
     "zookeeper.session.timeout.ms": "2000",
     "zookeeper.connection.timeout.ms": "20000",  # on a busy machine the first answer is slow
+}
+OF_KRAFT = {
+    "broker.session.timeout.ms": "2000",
+    "broker.heartbeat.interval.ms": "400",
+    "controller.quorum.election.timeout.ms": "500",
+    "controller.quorum.fetch.timeout.ms": "1000",
+}
+IN_BOTH = {  # quicker than by default, so that a short run has many elections
     "replica.lag.time.max.ms": "2000",
     "replica.fetch.wait.max.ms": "200",
     "min.insync.replicas": "2",
@@ -47,6 +55,7 @@ CONFIG = {  # quicker than by default, so that a short run has many elections
     "log.index.interval.bytes": "1000",
     "replica.high.watermark.checkpoint.interval.ms": "200",
 }
+CONFIG = IN_BOTH | OF_ZOOKEEPER
 
 Say = Callable[[str], None]
 
@@ -90,15 +99,26 @@ def run(
     history: Path | None = None,
     late: bool = False,
     rules: Mapping[str, type | Path | str] | None = None,
+    controllers: int | None = None,
 ) -> ChaosVerdict:
     """`data`: the directory in which the cluster's files are kept. `switch`: to SASL_SSL.
 
     `history`: where the random transactions are written down, for Jepsen (jepsen_edn.py). `late`:
     requests that end a transaction come a second time. `rules`: a learner's, in every broker.
+    `controllers`: without ZooKeeper, with so many; 0: the brokers are controllers, too.
     """
     topics = [TOPIC, COPIES, RANDOM] if transactions else [TOPIC]
-    config = settings(brokers)
-    cluster = Cluster(brokers, zookeepers=zookeepers, data=data, config=config, rules=rules)
+    kraft = controllers is not None
+    config = settings(brokers, kraft=kraft)
+    cluster = Cluster(
+        brokers,
+        zookeepers=zookeepers,
+        data=data,
+        config=config,
+        rules=rules,
+        metadata="kraft" if kraft else "zookeeper",
+        controllers=controllers,
+    )
     give_disks(cluster)
     with cluster:
         for topic in topics:
@@ -126,9 +146,10 @@ def run(
         )
 
 
-def settings(brokers: int) -> dict[str, str]:
+def settings(brokers: int, *, kraft: bool = False) -> dict[str, str]:
     """With one broker there is one replica in sync at most."""
-    return CONFIG | {"min.insync.replicas": str(min(brokers, 2))}
+    of_mode = OF_KRAFT if kraft else OF_ZOOKEEPER
+    return IN_BOTH | of_mode | {"min.insync.replicas": str(min(brokers, 2))}
 
 
 def blow(
@@ -198,10 +219,10 @@ def rule_failures(cluster: Cluster) -> list[ChaosFinding]:
 
 def bugs(cluster: Cluster) -> list[ChaosFinding]:
     logs = [cluster.directory(broker) / "broker.log" for broker in cluster.brokers]
+    if cluster.is_kraft:
+        logs += [cluster.directory(it) / "controller.log" for it in cluster.metadata_servers]
     return [
-        ChaosFinding(
-            FindingKind.ERROR, f"a broker met a bug of ours: see {'/'.join(log.parts[-2:])}"
-        )
+        ChaosFinding(FindingKind.ERROR, f"a node met a bug of ours: see {'/'.join(log.parts[-2:])}")
         for log in logs
         if "Traceback" in log.read_text()
     ]

@@ -12,8 +12,9 @@ partitions, and of another one only when all replicas are in sync again.
 
 Disks fail too (disk_faults.py), one at a time, until all replicas are in sync again.
 
-If ZooKeeper is an ensemble, its servers have faults, too: fewer than half of them at a time, and
-now and then more than half, for less than a session lasts.
+If ZooKeeper is an ensemble, its servers have faults, too, and so have the controllers of a cluster
+without ZooKeeper: fewer than half of them at a time, and now and then more than half, for less than
+a session lasts.
 
 With `late` the end of a transaction (EndTxn) comes a second time now and then, in a later one: then
 Kafka 2.8 loses half of a transaction, and so does this cluster (docs/transactions.md).
@@ -88,12 +89,22 @@ def flip(path: Path, at: int) -> None:
     path.write_bytes(data)
 
 
-# -- faults of ZooKeeper, if it has several servers ---------------------------------------------
+def cut_from_metadata(cluster: Cluster, broker: int) -> None:
+    """From ZooKeeper, or from all controllers; of combined nodes, from all other brokers."""
+    if cluster.metadata_name is not None:
+        cluster.cut(broker, cluster.metadata_name)
+        return
+    for other in cluster.brokers:
+        if other != broker:
+            cluster.cut(broker, other)
+
+
+# -- faults of ZooKeeper's servers, or of controllers, if there are several ---------------------
 
 
 def isolate_server(cluster: Cluster, server: str) -> None:
     """Cut it off from the other servers: brokers can reach it, but it does not serve them."""
-    for other in cluster.zookeepers:
+    for other in cluster.metadata_servers:
         if other != server:
             cluster.cut(server, other)
 
@@ -113,7 +124,7 @@ SERVER_FAULTS: dict[str, Callable[[Cluster, str], None]] = {
     "restart": lambda cluster, server: cluster.restart(server, wait=False),
     "isolate": isolate_server,
 }
-SERVERS, QUORUM = 0.3, 0.2  # how often a fault is one of ZooKeeper; how often such a one, of most
+SERVERS, QUORUM = 0.3, 0.2  # how often a fault is one of a server; how often such a one, of most
 BRIEF = (0.3, 1.5)  # seconds without a quorum: a session lasts longer
 
 FAULTS: dict[str, Callable[[Cluster, int, int], object]] = {
@@ -123,7 +134,7 @@ FAULTS: dict[str, Callable[[Cluster, int, int], object]] = {
     "pause": lambda cluster, broker, other: cluster.pause(broker),
     "cut": lambda cluster, broker, other: cluster.cut(broker, other),
     "cut one way": lambda cluster, broker, other: cluster.cut(broker, other, both=False),
-    "cut from zookeeper": lambda cluster, broker, other: cluster.cut(broker, "zookeeper"),
+    "cut from metadata": lambda cluster, broker, other: cut_from_metadata(cluster, broker),
     "slow": lambda cluster, broker, other: cluster.slow(broker, other, 400),
     "drop an answer": lambda cluster, broker, other: cluster.drop_next_answer(broker),
     **{name: partial(break_disk, fault) for name, fault in DISK_FAULTS.items()},
@@ -139,13 +150,13 @@ class FaultStorm:
         self._chance = Random(seed)
         self.damaged = False  # files of one broker; until its replicas are in sync again
         self._broken: set[int] = set()  # brokers that have a broken disk
-        self._harmed: set[str] = set()  # the servers of ZooKeeper that have a fault
+        self._harmed: set[str] = set()  # the servers, or controllers, that have a fault
 
     def harm(self) -> str:
         """Cause one fault, and return its name; "" if it cannot be done now."""
         self._repeat_ends()
-        if len(self._cluster.zookeepers) > 1 and self._chance.random() < SERVERS:
-            return self._harm_zookeeper()
+        if len(self._cluster.metadata_servers) > 1 and self._chance.random() < SERVERS:
+            return self._harm_server()
         cluster, fault = self._cluster, self._chance.choice([*FAULTS])
         broker = self._chance.choice(cluster.brokers)
         others = [each for each in cluster.brokers if each != broker]
@@ -171,8 +182,8 @@ class FaultStorm:
                 ms = round(1000 * self.pick(*LATE))
                 self._cluster.repeat_request(broker, Api.END_TXN, ms, times=1000)
 
-    def _harm_zookeeper(self) -> str:
-        cluster, servers = self._cluster, self._cluster.zookeepers
+    def _harm_server(self) -> str:
+        cluster, servers = self._cluster, self._cluster.metadata_servers
         most = len(servers) // 2 + 1
         if self._chance.random() < QUORUM and not self._harmed:
             paused = self._chance.sample(servers, most)
@@ -213,9 +224,9 @@ class FaultStorm:
 
 
 def heal(cluster: Cluster) -> None:
-    """Heal all links, resume and restart all servers of ZooKeeper and all brokers."""
+    """Heal all links, resume and restart all servers, or controllers, and all brokers."""
     cluster.heal()
-    ends: list[End] = [*cluster.zookeepers, *cluster.brokers]
+    ends: list[End] = [*cluster.metadata_servers, *cluster.brokers]
     for each in ends:
         child = cluster.child(each)
         if not child.alive:

@@ -131,13 +131,21 @@ def read_committed(
     bootstrap: str, topic: str, partitions: int
 ) -> tuple[list[ReadRecord], dict[int, int]]:
     """Every committed record, and each partition's high watermark. Every transaction has to end:
-    one that stays open hides what is behind it, and then the records are missing here."""
+    one that stays open hides what is behind it, and then the records are missing here.
+
+    A consumer that reads what is committed would get the last stable offset for a high watermark:
+    another one asks for it, and the first waits until the transactions of clients that have crashed
+    are over.
+    """
     found, ends = list[ReadRecord](), dict[int, int]()
-    with consumer(bootstrap, **{"enable.partition.eof": True}) as reader:
+    with (
+        consumer(bootstrap, **{"enable.partition.eof": True}) as reader,
+        consumer(bootstrap, **{"isolation.level": "read_uncommitted"}) as other,
+    ):
         for number in range(partitions):
             at, deadline = 0, time.monotonic() + PATIENCE
             asked = TopicPartition(topic, number, 0)
-            ends[number] = reader.get_watermark_offsets(asked, timeout=STEP)[1]
+            ends[number] = other.get_watermark_offsets(asked, timeout=STEP)[1]
             reader.assign([asked])
             while at < ends[number] and time.monotonic() < deadline:
                 for message in reader.consume(1000, 0.1):

@@ -15,9 +15,9 @@ from engine.raft.messages import HighWatermarkChange, LeaderChange, RaftEffect, 
 from engine.raft.model import OffsetAndEpoch, QuorumConfig, QuorumIdentity
 from engine.raft.raft_client import RaftClient
 from engine.sim.clock import Clock, Timer
+from engine.sim.quorum.quorum_disk import ProcessDied, QuorumDisk
 from engine.storage.batch import scan
 from proof.quorum.defects import QuorumDefect
-from proof.quorum.disk import ProcessDied, QuorumDisk
 
 Send = Callable[[int, RaftMessage], None]
 

@@ -12,8 +12,7 @@ from collections.abc import Callable, Iterator
 from engine.model import NO_BROKER
 from engine.sim.disk import MemoryLog
 from engine.storage.batch import NO_SEQUENCE
-from engine.zookeeper import znodes
-from proof.storms import group_invariants, transaction_invariants
+from proof.storms import group_invariants, quorum_invariants, transaction_invariants
 from proof.storms.observed_state import ObservedState
 
 Invariant = Callable[[ObservedState], Iterator[str]]
@@ -83,13 +82,13 @@ def what_is_committed_is_on_every_replica_in_sync(observed: ObservedState) -> It
 
 
 def the_leader_waits_for_all_who_may_follow_it(observed: ObservedState) -> Iterator[str]:
-    """The leader counts every replica that is in the ISR in ZooKeeper: a record is committed only
-    when all of them have it."""
+    """The leader counts every replica that is in the ISR by the metadata: a record is committed
+    only when all of them have it."""
     for leader, _, partition, _ in observed.leaders:
         forgotten = set(observed.states[partition.id].isr) - partition.counted - {leader}
         if forgotten:
             yield (
-                f"in ZooKeeper {sorted(forgotten)} are in sync, but leader {leader} "
+                f"by the metadata {sorted(forgotten)} are in sync, but leader {leader} "
                 f"of {partition.id} counts {sorted(partition.counted)} only"
             )
 
@@ -110,14 +109,14 @@ def one_leader_an_epoch(observed: ObservedState) -> Iterator[str]:
 
 
 def epochs_only_grow(observed: ObservedState) -> Iterator[str]:
-    """The epochs in ZooKeeper (of leaders, of the controller), and those that a broker knows."""
+    """The epochs in the metadata (of leaders, of the controller), and those that a broker knows."""
     seen: list[tuple[object, str, int]] = [
-        (partition, f"the leader epoch of {partition} in ZooKeeper", state.leader_epoch)
+        (partition, f"the leader epoch of {partition} in the metadata", state.leader_epoch)
         for partition, state in observed.states.items()
     ]
-    epoch = observed.world.zookeeper.tree.get(znodes.CONTROLLER_EPOCH)
-    if epoch is not None and epoch.data.isdigit():  # else the storm has written nonsense there
-        seen.append(("controller", "the controller epoch", znodes.decode_epoch(epoch.data)))
+    epoch = observed.world.metadata.controller_epoch
+    if epoch is not None:
+        seen.append(("controller", "the controller epoch", epoch))
     for broker, running, partition, _ in observed.replicas:
         what = f"the leader epoch of {partition.id}, as broker {broker} has heard,"
         seen.append(((running, partition.id), what, partition.leader_epoch))
@@ -250,10 +249,12 @@ ALWAYS: tuple[Invariant, ...] = (
     acknowledged_in_order,
     *group_invariants.ALWAYS,
     *transaction_invariants.ALWAYS,
+    *quorum_invariants.ALWAYS,
 )
 AT_REST: tuple[Invariant, ...] = (
     everybody_is_back,
     all_logs_are_alike,
     *group_invariants.AT_REST,
     *transaction_invariants.AT_REST,
+    *quorum_invariants.AT_REST,
 )

@@ -1,15 +1,16 @@
 """The state of the whole simulated cluster, as the invariants need it (invariants.py).
 
     events ──────────────┐
-    ZooKeeper ───────────┤
+    ZooKeeper, or quorum ┤
     disks, roles ────────┼──> ObservedState.observe() ──> invariants
     results of clients ──┘
 
-The disks and ZooKeeper count as the truth. What a broker knows may be out of date.
+The disks and the metadata (of ZooKeeper, or of the quorum) count as the truth. What a broker knows
+may be out of date.
 
     committed[P]   the records of P below the high watermark of some replica at any time, as that
                    replica had them; later contents of all replicas are compared with them
-    leaders        the replicas that are leaders by ZooKeeper, and know it
+    leaders        the replicas that are leaders by the metadata, and know it
 """
 
 from collections.abc import Iterator, Sequence
@@ -21,12 +22,11 @@ from engine.model import TopicPartition
 from engine.replication.partition import Partition
 from engine.sim.client import Delivery
 from engine.sim.disk import MemoryLog, Stored
+from engine.sim.metadata import KnownState
 from engine.sim.node import RunningBroker
 from engine.sim.world import Happened, World
-from engine.zookeeper import znodes
-from engine.zookeeper.decoder import Unreadable, decoded
-from engine.zookeeper.znodes import LeaderAndIsr
 from proof.storms.group_workload import GroupWorkload
+from proof.storms.replayed_image import ReplayedImage
 from proof.storms.transactions.transaction_log import TransactionLog
 from proof.storms.transactions.workload import TransactionWorkload
 from proof.storms.workload import Workload
@@ -65,7 +65,7 @@ class ObservedState:
             each.partition: TransactionLog() for each in transaction_workload.readers
         }
         self.news: Sequence[Happened] = ()  # events since the last observation
-        self.states: dict[TopicPartition, LeaderAndIsr] = {}  # in ZooKeeper
+        self.states: dict[TopicPartition, KnownState] = {}  # in ZooKeeper, or in the quorum
         self.replicas: list[ObservedReplica] = []
         self.leaders: list[ObservedReplica] = []
         self.committed: dict[TopicPartition, list[Stored]] = {each: [] for each in partitions}
@@ -75,18 +75,18 @@ class ObservedState:
         self.generation = GroupValue()  # of the group, by its committed log
         self.deletions = 0  # of the group
         self.memory: dict[object, int] = {}  # values that an invariant compares with later
+        self.replayed = ReplayedImage()  # without ZooKeeper
         self._seen = 0  # how many events
         self._open: list[Delivery] = []
         self._sent = 0
         # Replicas that have lost power while they were in the ISR.
         self._without_power: set[tuple[int, TopicPartition]] = set()
-        self._topics: dict[str, tuple[bytes, znodes.Topic]] = {}  # the newest that can be read
-        self._decoded: dict[bytes, LeaderAndIsr | Unreadable] = {}
+        self._assigned: dict[TopicPartition, set[int]] = {}  # the newest that can be read
 
     def observe(self) -> None:
         self.news = self.world.events[self._seen :]
         self._seen = len(self.world.events)
-        self._observe_zookeeper()
+        self._observe_metadata()
         self._observe_brokers()
         self._observe_producers()
 
@@ -104,26 +104,16 @@ class ObservedState:
                 yield broker, log
 
     def assigned(self, partition: TopicPartition) -> set[int]:
-        """Its replicas, by ZooKeeper."""
-        name = partition.topic
-        data = self.world.zookeeper.tree[znodes.topic_path(name)].data
-        if name not in self._topics or self._topics[name][0] != data:
-            topic = decoded(znodes.Topic.decode, data)
-            if not isinstance(topic, Unreadable):
-                self._topics[name] = data, topic
-        if name not in self._topics:
-            return set()  # nonsense was written there before it could be read
-        return set(self._topics[name][1].partitions[partition.partition].replicas)
+        """Its replicas, by the metadata; none, if nonsense was written there before it was read."""
+        if replicas := self.world.replicas(partition):
+            self._assigned[partition] = {*replicas}
+        return self._assigned.get(partition, set())
 
-    def _observe_zookeeper(self) -> None:
+    def _observe_metadata(self) -> None:
         for partition in self.partitions:
-            node = self.world.zookeeper.tree.get(znodes.state_path(partition))
-            if node is not None:
-                if node.data not in self._decoded:
-                    self._decoded[node.data] = decoded(LeaderAndIsr.decode, node.data)
-                state = self._decoded[node.data]
-                if not isinstance(state, Unreadable):
-                    self.states[partition] = state
+            state = self.world.state(partition)
+            if state is not None:
+                self.states[partition] = state
         for each in self.news:
             if each.event.kind == "broker.lost-power":
                 broker = each.event.data["broker"]

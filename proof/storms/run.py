@@ -46,6 +46,12 @@ CONFIG = {  # shorter times than the defaults, so that much happens in a short r
     "transaction.state.log.num.partitions": "1",
     "transaction.abort.timed.out.transaction.cleanup.interval.ms": "1000",
 }
+OF_KRAFT = {
+    "broker.session.timeout.ms": "3000",
+    "broker.heartbeat.interval.ms": "500",
+    "metadata.log.max.record.bytes.between.snapshots": "6000",
+}
+SERVERS = 3  # of ZooKeeper, if there are several; or controllers
 FETCHES = ("150", "1048576")  # bytes of a partition: a follower copies in small steps, or in one
 CONFIG_OF_TOPICS = {"min_insync_replicas": "2", "flush_ms": "3000"}
 WITH_GROUP = 3, 1  # one seed of three has a group: 1, 4, 7 ...
@@ -71,13 +77,15 @@ class Run:
         forks: Sequence[Fork] = (),
         kinds: Collection[str] = KINDS,  # of faults that may happen
         most: int | None = None,  # faults; None: as many as come
+        kraft: bool = False,  # without ZooKeeper
     ) -> None:
         self.seed = seed
         self.is_well = False
         self._chance = Random(seed)
         is_sound = defect is SOUND
-        servers = Random(seed) if is_sound and _is_one_of(WITH_ENSEMBLE, seed) else None
-        self.world = self._made(defect, 3 if servers else 1)
+        several = kraft or (is_sound and _is_one_of(WITH_ENSEMBLE, seed))
+        servers = Random(seed) if several else None
+        self.world = self._made(defect, SERVERS if servers else 1, kraft=kraft)
         self.end = BEGIN + round(seconds * 1000)  # of the storm: ms since the world began
         writes = defect.in_transactions or (is_sound and _is_one_of(WITH_TRANSACTIONS, seed))
         writers = TRANSACTIONAL_CLIENTS if writes else ()
@@ -97,7 +105,8 @@ class Run:
             self.transaction_workload,
         )
         clients = [*MACHINES, *members, *writers]
-        others = Random(seed) if is_sound and _is_one_of(OTHERS, seed) else None
+        nonsense = is_sound and not kraft and _is_one_of(OTHERS, seed)
+        others = Random(seed) if nonsense else None
         repeats = Random(seed) if defect.repeats else None
         self.storm = Storm(
             *(self.world, self._partitions, clients, self._chance),
@@ -112,10 +121,12 @@ class Run:
         clock.after(BEGIN // 2, self._create)
         clock.after(BEGIN, self._turn)
 
-    def _made(self, defect: Defect, zookeepers: int) -> World:
+    def _made(self, defect: Defect, servers: int, *, kraft: bool) -> World:
         config = CONFIG | {"replica.fetch.max.bytes": self._chance.choice(FETCHES)}
         brokers = self._chance.choice(BROKERS)
-        if defect is SOUND and _is_one_of(ON_FETCH, self.seed):
+        if kraft:
+            config |= OF_KRAFT
+        elif defect is SOUND and _is_one_of(ON_FETCH, self.seed):
             config["inter.broker.protocol.version"] = "2.7-IV1"
         config |= defect.config
         return World(
@@ -124,7 +135,8 @@ class Run:
             delay=(1, 5),
             config=config,
             patience=PATIENCE,
-            zookeepers=zookeepers,
+            zookeepers=1 if kraft else servers,
+            controllers=servers if kraft else None,
             rules=defect.rules,
         )
 

@@ -13,7 +13,7 @@ assignment or the configuration of its topic, the controller's own nodes, reques
 stays until it is mended.
 
 In every fifth storm ZooKeeper has three servers, which are killed or silenced, and come back; often
-a majority of them is away.
+a majority of them is away. So it is with the controllers of a cluster without ZooKeeper.
 
 Kafka's promises hold only for a limited number of faults. So here
 - at most two brokers of three are away, for any reason;
@@ -28,8 +28,12 @@ second time in a later transaction, unless the defect `late-request` asks for it
 from collections.abc import Collection, Sequence
 from random import Random
 
-from engine.model import TopicPartition
+from engine.config import BrokerConfig
+from engine.config.kraft import KRaftBrokerConfig
+from engine.model import NO_BROKER, TopicPartition
+from engine.sim.node import SimulatedBroker
 from engine.sim.world import World
+from engine.sim.zookeeper.metadata import ZookeeperMetadata
 from engine.wire.apis import Api
 from engine.zookeeper import znodes
 from proof.storms.defects import Power
@@ -68,7 +72,7 @@ class Storm:
         chance: Random,
         power: Power = Power.CAREFUL,
         others: Random | None = None,  # for the nonsense in ZooKeeper; None: there is none
-        servers: Random | None = None,  # for ZooKeeper's servers; None: nothing happens to them
+        servers: Random | None = None,  # for ZooKeeper's servers, or controllers; None: no faults
         repeats: Random | None = None,  # for requests that come twice; None: none does
         kinds: Collection[str] = KINDS,  # of faults that may happen
         most: int | None = None,  # faults; None: as many as come
@@ -83,8 +87,8 @@ class Storm:
         self._repeats = repeats
         # By path: the data before, and the nonsense.
         self._written: dict[str, tuple[bytes | None, bytes]] = {}
-        self._ends: list[int | str] = [*world.nodes, "zookeeper", *clients]
-        self._session = min(n.config.zookeeper_session_timeout_ms for n in world.nodes.values())
+        self._ends: list[int | str] = [*world.nodes, *world.metadata.machines, *clients]
+        self._session = min(session_ms(node.config) for node in world.nodes.values())
         self._paused: set[int] = set()
         self._without_power: dict[int, int] = {}  # brokers, and when their power is back
         self._harms, self._mends = chance.choice(HARMS), chance.choice(MENDS)
@@ -159,15 +163,22 @@ class Storm:
     @property
     def _is_calm(self) -> bool:
         """All brokers are up, none is stopping or paused, every replica is in sync, and ZooKeeper
-        has all its servers: no session is about to end."""
-        if self._world.ensemble.leader is None or self._world.ensemble.away:
+        has all its servers, or the quorum its controllers: no session is about to end."""
+        if not self._world.metadata.is_whole:
             return False
-        running_brokers = [node.current for node in self._world.nodes.values()]
-        stays = all(running is not None and not running.is_stopping for running in running_brokers)
+        stays = all(self._stays(node) for node in self._world.nodes.values())
         return (stays and not self._paused) and all(
             set(self._world.isr(each)) == set(self._world.replicas(each))
             for each in self._partitions
         )
+
+    def _stays(self, node: SimulatedBroker) -> bool:
+        """Whether a broker runs, is not stopping, and the cluster knows the process that runs."""
+        running = node.current
+        if running is None or running.is_stopping:
+            return False
+        epoch = node.broker.replicas.broker_epoch if node.broker is not None else NO_BROKER
+        return self._world.metadata.is_settled(node.id, epoch)
 
     def _pause(self) -> None:
         if broker := self._victim():
@@ -179,8 +190,11 @@ class Storm:
             self._world.stop(broker)
 
     def _expire(self) -> None:
-        if (broker := self._victim()) and self._world.ensemble.leader is not None:
-            self._world.expire(broker)
+        """Without ZooKeeper there are no sessions that it could end."""
+        if not isinstance(zookeeper := self._world.metadata, ZookeeperMetadata):
+            return
+        if (broker := self._victim()) and zookeeper.ensemble.leader is not None:
+            zookeeper.expire(broker)
 
     def _elect(self) -> None:
         """Elect the preferred leader, as an administrator does."""
@@ -198,8 +212,7 @@ class Storm:
 
     @property
     def _has_controller(self) -> bool:
-        controller = self._world.controller
-        return controller is not None and self._world[controller].is_up
+        return self._world.metadata.has_controller
 
     def _write(self, others: Random) -> None:
         """Write nonsense into one znode; in a topic's configuration, add it to the keys."""
@@ -209,22 +222,23 @@ class Storm:
             (znodes.state_path(partition), znodes.topic_path(partition.topic), config, *NODES)
         )
         if path not in self._written:
-            before, data = world.get(path), others.choice(NONSENSE)
+            before, data = world.zookeeper.get(path), others.choice(NONSENSE)
             if path == config:
                 data = znodes.encode_config({**znodes.decode_config(before or b""), **UNKNOWN})
             self._written[path] = before, data
-            world.write(path, data)
+            world.zookeeper.write(path, data)
 
     def _rewrite(self, path: str) -> None:
         """Restore the data from before, unless the node was changed or deleted since."""
         before, data = self._written.pop(path)
-        if self._world.get(path) == data:
-            self._world.write(path, before)
+        if self._world.zookeeper.get(path) == data:
+            self._world.zookeeper.write(path, before)
 
     def _leave(self, chance: Random) -> None:
-        """One of ZooKeeper's servers is killed, or says nothing any more."""
-        if up := self._world.ensemble.up:
-            leave = chance.choice((self._world.kill_zookeeper, self._world.silence_zookeeper))
+        """One of ZooKeeper's servers, or a controller, is killed, or says nothing any more."""
+        metadata = self._world.metadata
+        if up := metadata.up:
+            leave = chance.choice((metadata.kill_server, metadata.silence_server))
             leave(chance.choice(up))
 
     # -- links ---------------------------------------------------------------------------
@@ -264,9 +278,9 @@ class Storm:
         for path in sorted(self._written):
             if self._others is not None and self._others.random() < likely:
                 self._rewrite(path)
-        for server in world.ensemble.away:
+        for server in world.metadata.away:
             if self._servers is not None and self._servers.random() < likely:
-                world.restart_zookeeper(server)
+                world.metadata.restart_server(server)
         for broker, node in world.nodes.items():
             if node.current is None and chance.random() < likely and self._has_power(broker):
                 self._without_power.pop(broker, None)
@@ -274,3 +288,10 @@ class Storm:
 
     def _has_power(self, broker: int) -> bool:
         return self._world.now >= self._without_power.get(broker, 0) and self._may_harm
+
+
+def session_ms(config: BrokerConfig) -> int:
+    """How long the cluster waits for a broker that is silent."""
+    if isinstance(config, KRaftBrokerConfig):
+        return config.broker_session_timeout_ms
+    return config.zookeeper_session_timeout_ms

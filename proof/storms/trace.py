@@ -45,6 +45,7 @@ class Recipe(NamedTuple):
     planted: Defect | None = None  # a rule of a challenge, which has no name in DEFECTS
     kinds: Collection[str] = KINDS  # of faults
     most: int | None = None  # faults; None: as many as come
+    kraft: bool = False  # without ZooKeeper
 
     def run(self) -> Run:
         defect = self.planted or (DEFECTS[self.defect] if self.defect else SOUND)
@@ -54,12 +55,14 @@ class Recipe(NamedTuple):
             forks=self.forks,
             kinds=self.kinds,
             most=self.most,
+            kraft=self.kraft,
         )
 
     @property
     def command(self) -> str:
         """The command that replays the run."""
         words = [f"python -m engine simulate --seed {self.seed} --seconds {self.seconds:g}"]
+        words += ["--kraft"] if self.kraft else []
         words += [f"--defect {self.defect}"] if self.defect else []
         words += [f"--fork {at / 1000:g}:{seed}" for at, seed in self.forks]
         return " ".join(words)

@@ -7,11 +7,11 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Self
 
-from engine.cli.storage import format_directory
 from engine.cluster.child import Child, end_all
 from engine.cluster.kafka_process import LOG4J, LOGGING, OURS, command
 from engine.cluster.ports import free_port
 from engine.config.properties import properties_text
+from engine.raft.bootstrap import format_directory
 from engine.raft.metadata_directory import METADATA_PARTITION
 from engine.raft.quorum_state_file import QUORUM_STATE
 from tests.real.jars import KRAFT
@@ -26,14 +26,14 @@ class Controllers:
     def __init__(
         self, folder: Path, kinds: Iterable[str] = (OURS, OURS, OURS), config: Sequence[str] = ()
     ) -> None:
-        """`config`: KEY=VALUE, for those of ours."""
+        """`config`: KEY=VALUE."""
         self.config = config
         self.kinds: Mapping[int, str] = dict(enumerate(kinds, 101))
         self.ports = {id: free_port() for id in self.kinds}
         self.folder = folder
         self.children: dict[int, Child] = {}
         for id in self.kinds:
-            format_directory(self.directory(id), id, CLUSTER_ID)
+            format_directory(self.directory(id), id, CLUSTER_ID, 0)
 
     def __enter__(self) -> Self:
         for id in self.kinds:
@@ -76,13 +76,9 @@ class Controllers:
             "controller.quorum.voters": self.voters,
             "listeners": f"CONTROLLER://{self.address(id)}",
             "controller.listener.names": "CONTROLLER",
+            **dict(setting.split("=", 1) for setting in self.config),
         }
-        properties = self.folder / f"controller-{id - 100}.properties"
-        properties.write_text(properties_text(settings, escapes=True))
-        logging = self.folder / LOGGING
-        logging.write_text(LOG4J.format(level="INFO"))
-        java, *rest = command("kafka.Kafka", str(properties), folder=KRAFT.folder, heap=HEAP)
-        return [java, f"-Dlog4j.configuration=file:{logging}", *rest]
+        return kafka_of(settings, self.folder, f"controller-{id - 100}")
 
     # -- what their files say --------------------------------------------------------------
 
@@ -111,3 +107,13 @@ class Controllers:
         """The bytes of its metadata log, of all segments."""
         paths = sorted(self.metadata(id).glob("*.log"))
         return b"".join(path.read_bytes() for path in paths)
+
+
+def kafka_of(settings: Mapping[str, object], folder: Path, name: str) -> list[str]:
+    """The command of a node of Kafka 3.9; its settings are written into a file."""
+    properties = folder / f"{name}.properties"
+    properties.write_text(properties_text(settings, escapes=True))
+    logging = folder / LOGGING
+    logging.write_text(LOG4J.format(level="INFO"))
+    java, *rest = command("kafka.Kafka", str(properties), folder=KRAFT.folder, heap=HEAP)
+    return [java, f"-Dlog4j.configuration=file:{logging}", *rest]

@@ -21,6 +21,7 @@ from confluent_kafka import Consumer, KafkaException, Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
 from engine.cluster.broker_process import BrokerProcess
+from engine.cluster.metadata_servers import MetadataAddress
 from engine.cluster.ports import free_port
 from engine.cluster.security.cluster_security import ClusterSecurity
 from engine.cluster.zookeeper import ZookeeperServer
@@ -78,7 +79,7 @@ class Switched:
             "security.inter.broker.protocol": between,
         }
         node = BrokerProcess(broker, 0, self._data / f"broker-{broker}", settings)
-        node.launch(self._zookeeper, {}, [])
+        node.launch(MetadataAddress(self._zookeeper), {}, [])
         node.await_ready()
         self._running[broker] = node
 

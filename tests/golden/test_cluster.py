@@ -264,14 +264,14 @@ class Story:
             yield f"{node.id} {what:8}  LEO {log.end_offset}  {high}  {records}".rstrip()
 
     def zookeeper(self, plain: list[str], options: Options) -> list[str]:
-        data = self.world.get(plain[0])
+        data = self.world.zookeeper.get(plain[0])
         if data is None:
             return ["there is no such node"]
-        names = self.world.ask(Children(plain[0]))
+        names = self.world.zookeeper.ask(Children(plain[0]))
         return [data.decode() or ", ".join(names) or "empty"]
 
     def remove(self, plain: list[str], options: Options) -> None:
-        assert self.world.ask(Delete(plain[0])) is True
+        assert self.world.zookeeper.ask(Delete(plain[0])) is True
 
 
 def _event(happened: Happened) -> str:

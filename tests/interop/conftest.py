@@ -3,6 +3,8 @@
 A module that says in CONFIG what is different about its broker shares it with those that say the
 same; one that does it harm says so with an empty CONFIG, and has one of its own. The others share
 one: it takes three seconds to start, and they know nothing of each other.
+
+Some modules run a second time, on a broker without ZooKeeper: see tests/modes.py.
 """
 
 import shutil
@@ -14,6 +16,7 @@ import pytest
 from engine.cluster.cluster import Cluster
 from tests.interop.latest import Latest
 from tests.interop.raw import Raw
+from tests.modes import KRAFT, ZOOKEEPER, in_both_modes
 
 # Some tests write records of years ago, which retention would take, at its first look: five minutes
 # after the start, and so in the middle of a test.
@@ -25,9 +28,19 @@ _numbers = count()
 collect_ignore = [] if shutil.which("kcat") else ["test_kcat.py"]
 
 
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    in_both_modes(metafunc)
+
+
 @pytest.fixture(scope="session")
 def shared() -> Iterator[Cluster]:
     with Cluster(config=KEEPING) as cluster:
+        yield cluster
+
+
+@pytest.fixture(scope="session")
+def shared_without_zookeeper() -> Iterator[Cluster]:
+    with Cluster(config=KEEPING, metadata=KRAFT, controllers=1) as cluster:
         yield cluster
 
 
@@ -41,13 +54,15 @@ def latest() -> Iterator[Latest]:
 @pytest.fixture(scope="module")
 def cluster(request: pytest.FixtureRequest, latest: Latest) -> Iterator[Cluster]:
     """For harm alone, CONFIG is empty."""
+    mode = getattr(request, "param", ZOOKEEPER)
     if not hasattr(request.module, "CONFIG"):
-        yield request.getfixturevalue("shared")
+        name = "shared_without_zookeeper" if mode == KRAFT else "shared"
+        yield request.getfixturevalue(name)
         return
     if request.module.CONFIG:
-        yield latest.of(1, request.module.CONFIG)
+        yield latest.of(1, request.module.CONFIG, mode)
         return
-    with Cluster() as cluster:
+    with Cluster(metadata=mode) as cluster:
         yield cluster
 
 

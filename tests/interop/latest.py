@@ -6,6 +6,7 @@ the other.
 
 from engine.cluster.cluster import Cluster
 from proof.chaos.storm import heal
+from tests.modes import ZOOKEEPER, adapted
 
 
 class Latest:
@@ -13,11 +14,11 @@ class Latest:
         self._wanted: object = None
         self._cluster: Cluster | None = None
 
-    def of(self, brokers: int, config: dict[str, str]) -> Cluster:
-        if (brokers, config) != self._wanted:
+    def of(self, brokers: int, config: dict[str, str], mode: str = ZOOKEEPER) -> Cluster:
+        if (brokers, config, mode) != self._wanted:
             self.stop()
-            self._cluster = Cluster(brokers, config=config).start()
-            self._wanted = brokers, config
+            self._cluster = Cluster(brokers, config=adapted(config, mode), metadata=mode).start()
+            self._wanted = brokers, config, mode
         assert self._cluster is not None
         heal(self._cluster)  # whatever the module before has left
         return self._cluster

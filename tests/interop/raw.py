@@ -16,12 +16,14 @@ from types import SimpleNamespace as Message
 from typing import Any
 
 from engine.cluster.single_requests import fetch_request
+from engine.errors import ErrorCode
 from engine.storage import records
 from engine.storage.batch import HEADER_SIZE, Header, check, scan, seal
 from engine.storage.records import Record
 from engine.wire import codec
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import RequestHeader
+from tests.interop.watch import until
 from tests.limits import ANSWER_S
 
 
@@ -163,12 +165,18 @@ class Raw:
     def create(
         self, topic: str, partitions: int = 1, replication: int = 1, **configs: object
     ) -> int:
-        """The error code; keys have `_` for `.`."""
-        return int(
-            self.ask(Api.CREATE_TOPICS, create(topic, partitions, replication, **configs))
-            .topics[0]
-            .error_code
-        )
+        """The error code; keys have `_` for `.`. Without ZooKeeper a topic is in the metadata log
+        before this broker has read it there: wait until it has, as every client does."""
+        request = create(topic, partitions, replication, **configs)
+        code = int(self.ask(Api.CREATE_TOPICS, request).topics[0].error_code)
+        if code == ErrorCode.none:
+            until(lambda: self._is_known(topic))
+        return code
+
+    def _is_known(self, topic: str) -> bool:
+        (found,) = self.topics(topic)
+        leaders = [it.leader_id for it in found.partitions]
+        return found.error_code != ErrorCode.unknown_topic_or_partition and -1 not in leaders
 
     def delete(self, topic: str) -> int:
         wanted = Message(name=topic, topic_id=None)

@@ -21,7 +21,7 @@ def world() -> World:
 
 
 def sessions(world: World) -> set[int]:
-    return set(world.zookeeper.sessions)
+    return set(world.zookeeper.model.sessions)
 
 
 def connected(world: World) -> bool:
@@ -32,17 +32,17 @@ def connected(world: World) -> bool:
 @pytest.mark.parametrize("server", [1, 2, 3])
 def test_brokers_move_to_another_server_and_keep_their_sessions(world: World, server: int) -> None:
     before, controller = sessions(world), world.controller
-    world.kill_zookeeper(server)
+    world.zookeeper.kill_server(server)
     world.run(10_000)
     assert (sessions(world), world.controller) == (before, controller)
     assert connected(world)
-    assert world.ensemble.leader in world.ensemble.up
+    assert world.zookeeper.ensemble.leader in world.zookeeper.ensemble.up
 
 
 @pytest.mark.parametrize("server", [1, 2, 3])
 def test_who_hears_nothing_goes_to_another_server(world: World, server: int) -> None:
     """Possibly too late for the session, which it notices after two thirds of the time-out."""
-    world.silence_zookeeper(server)
+    world.zookeeper.silence_server(server)
     world.run(10_000)
     assert connected(world)
     assert len(sessions(world)) == 4  # with the administrator's
@@ -51,17 +51,17 @@ def test_who_hears_nothing_goes_to_another_server(world: World, server: int) -> 
 
 def test_without_a_majority_nothing_is_elected_and_what_is_led_goes_on(world: World) -> None:
     before = sessions(world)
-    world.kill_zookeeper(1)
-    world.silence_zookeeper(3)
+    world.zookeeper.kill_server(1)
+    world.zookeeper.silence_server(3)
     sent = world.client.send(ORDERS, "a")
     world.run(30_000)
-    assert world.ensemble.leader is None
+    assert world.zookeeper.ensemble.leader is None
     assert not connected(world)
     assert sent.acknowledged
     world.kill(1)
     world.run(30_000)
     assert world.leader(ORDERS) == 1
-    world.restart_zookeeper(3)
+    world.zookeeper.restart_server(3)
     assert world.until(lambda: world.leader(ORDERS) in (2, 3))
     assert before - sessions(world) != set()
     assert len(before - sessions(world)) == 1  # of the broker that was killed
@@ -72,8 +72,8 @@ def test_a_session_begins_anew_with_a_new_leader(world: World) -> None:
     before = sessions(world)
     world.cut(2, "zookeeper")
     world.run(2500)
-    world.kill_zookeeper(1)
-    assert world.until(lambda: world.ensemble.leader is not None)
+    world.zookeeper.kill_server(1)
+    assert world.until(lambda: world.zookeeper.ensemble.leader is not None)
     world.run(2500)
     assert sessions(world) == before
     world.run(2500)
@@ -82,8 +82,8 @@ def test_a_session_begins_anew_with_a_new_leader(world: World) -> None:
 
 def test_every_fifth_storm_has_an_ensemble() -> None:
     _, rest = WITH_ENSEMBLE
-    assert list(Run(rest).world.ensemble.servers) == [1, 2, 3]
-    assert list(Run(rest + 1).world.ensemble.servers) == [1]
+    assert list(Run(rest).world.zookeeper.ensemble.servers) == [1, 2, 3]
+    assert list(Run(rest + 1).world.zookeeper.ensemble.servers) == [1]
     run = Run(rest)
     run.go()
     kinds = {each.event.kind for each in run.world.events}

@@ -102,7 +102,7 @@ def test_who_is_back_before_its_session_ends_takes_its_own_place(world):
     epoch = world[2].running.broker.replicas.broker_epoch
     world.kill(2)
     world.run(1000)
-    assert "2" in world.ask(Children(znodes.BROKER_IDS))
+    assert "2" in world.zookeeper.ask(Children(znodes.BROKER_IDS))
     world.start(2)
     world.run(1000)
     assert world[2].running.broker.replicas.broker_epoch > epoch
@@ -112,7 +112,7 @@ def test_who_is_back_before_its_session_ends_takes_its_own_place(world):
 
 def test_an_id_that_is_anothers_is_refused(world):
     other = znodes.BrokerInfo((znodes.BrokerEndPoint("PLAINTEXT", "127.0.0.1", 1),), 0)
-    world.ask(Create(znodes.broker_path(4), other.encode(), ephemeral=True))
+    world.zookeeper.ask(Create(znodes.broker_path(4), other.encode(), ephemeral=True))
     world.add(4)
     world.run(1000)
     assert [data["broker"] for _, data in told(world, "broker.refused")] == [4]

@@ -16,46 +16,38 @@
             {"ask": "trace", "on": true, "frames": true}     the requests, with their bytes
             {"ask": "count", "on": true}                     their number, in the state
             {"ask": "controller"}                            the controller's state, if it is one
+            {"ask": "metadata", "topic": "orders"}           without ZooKeeper: what is committed
 
-One JSON value a line, one response a request, in order. A bad request is answered with
-{"error": reason}; a connection that does not begin with the token is closed.
+The connections, and what a request and a response look like: control_server.py.
 
 The second response to "state" on a connection has only the rows that have changed, and the names of
 those that are `gone`: at ten requests a second, most of two hundred partitions have not changed.
-
-Invariant: the broker never waits for a client of this server, and no request can stop the broker.
-The length of a line, the time to take a response and the number of connections are bounded.
 """
 
-import asyncio
-import json
-import logging
-import secrets
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import asdict
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from engine.broker.broker import Broker
+from engine.broker.debug.control_server import (
+    MAX_DELAY_S,
+    ControlServer,
+    change_links,
+    events_after,
+)
 from engine.broker.server import Server
 from engine.errors import ErrorCode
 from engine.model import NO_BROKER, TopicPartition
 from engine.replication.log_read import last_stable
 from engine.replication.partition import Partition
-from engine.wire.apis import APIS, Api
+from engine.wire.apis import Api
+from engine.wire.kraft_apis import EVERY_API
 
 CONTROL_FILE = "broker.control"
-LINE = 64 * 1024  # bytes of a request
-MAX_CONNECTIONS = 16  # further ones are closed
-CLIENT_WAIT_S = 5.0  # for a client to send the token, and to take a response
-MAX_EVENTS = 5_000  # in one response
 COUNT_INTERVAL_MS = 1_000  # between two counts of requests
 
-log = logging.getLogger(__name__)
-
-MAX_DELAY_S = 3600.0  # that a link may delay a message
 CAUGHT_UP = -1  # "behind since", of a follower that is not behind
 Row = tuple[Any, ...]
 
@@ -93,22 +85,22 @@ class DebugServer:
         broker: Broker,
         server: Server,
         session: Callable[[], int | None],  # with ZooKeeper; None while there is no connection
+        quorum: Callable[[], Mapping[str, Any] | None],  # of a controller in the same process
+        metadata: Callable[[str | None], Mapping[str, Any]],  # with the partitions of a topic
     ) -> None:
-        self._file = home / CONTROL_FILE
         self._broker = broker
         self._broker_server = server
         self._links, self._faults = broker.links, broker.request_faults
         self._events = broker.events
-        self._session = session
-        self._server: asyncio.Server | None = None
-        self._token = secrets.token_hex(16)
+        self._session, self._quorum = session, quorum
+        self._control = ControlServer(home / CONTROL_FILE, self._requests_of_connection)
         self._counting = False
         self._counted: tuple[int, dict[str, tuple[int, int]]] = (0, {})  # when, and the rows
-        self._connections: dict[asyncio.Task[None], asyncio.StreamWriter] = {}
         self._requests: Mapping[str, Callable[..., Any]] = {
             "controller": broker.gateway.snapshot,
-            "events": self._events_after,
-            "links": self._change_links,
+            "metadata": lambda topic=None: metadata(topic),
+            "events": partial(events_after, self._events),
+            "links": partial(change_links, self._links),
             "fail": self._fail,
             "drop": self._drop,
             "slow_coordinator": self._slow_coordinator,
@@ -119,50 +111,14 @@ class DebugServer:
             "count": self._switch_counts,
         }
 
-    # -- connections ---------------------------------------------------------------------
-
     async def open(self) -> None:
-        self._server = await asyncio.start_server(self._accept, "127.0.0.1", 0, limit=LINE)
-        port = self._server.sockets[0].getsockname()[1]
-        self._file.unlink(missing_ok=True)  # from before a crash
-        self._file.touch(mode=0o600)
-        self._file.write_text(f"{port} {self._token}\n")
+        await self._control.open()
 
     async def close(self) -> None:
-        with suppress(OSError):  # its disk may have failed
-            self._file.unlink()
-        if self._server is not None:
-            server, self._server = self._server, None
-            server.close()
-            for writer in self._connections.values():
-                writer.transport.abort()
-            await asyncio.gather(*self._connections)
-            await server.wait_closed()
+        await self._control.close()
 
-    def _accept(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        """Registered at once, so that `close` waits for it. asyncio may still hand over a
-        connection after `close`: that one is closed."""
-        if self._server is None or len(self._connections) >= MAX_CONNECTIONS:
-            writer.transport.abort()
-            return
-        task = asyncio.get_running_loop().create_task(self._serve(reader, writer))
-        self._connections[task] = writer
-        task.add_done_callback(self._connections.pop)
-
-    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        try:
-            async with asyncio.timeout(CLIENT_WAIT_S):
-                token = await reader.readline()
-            if secrets.compare_digest(token.strip(), self._token.encode()):
-                state = partial(self._state, DebugConnection())
-                while line := await reader.readline():
-                    writer.write(_answer({"state": state, **self._requests}, line))
-                    async with asyncio.timeout(CLIENT_WAIT_S):
-                        await writer.drain()
-        except (OSError, ValueError) as error:  # TimeoutError is one; ValueError: a line too long
-            log.info("a debug connection ended: %s", error)
-        finally:
-            writer.close()
+    def _requests_of_connection(self) -> Mapping[str, Callable[..., Any]]:
+        return {"state": partial(self._state, DebugConnection()), **self._requests}
 
     # -- requests ------------------------------------------------------------------------
 
@@ -195,6 +151,7 @@ class DebugServer:
             "transactions": connection.if_changed("transactions", broker.transactions.snapshot()),
             "request_faults": self._faults.rows(),
             "requests": self._counts(),
+            **({} if (quorum := self._quorum()) is None else {"quorum": quorum}),
             "rows": rows,
             "gone": gone,
         }
@@ -206,23 +163,6 @@ class DebugServer:
                 partition = replicas.partitions.get(topic_partition)
                 if partition is not None:
                     yield topic_partition, _row(partition, each, directory.offline is not None)
-
-    def _events_after(self, after: int, most: int = 1000) -> dict[str, Any]:
-        if not 0 <= after <= self._events.total:
-            raise ValueError(f"there are events up to {self._events.total}, not {after}")
-        found = self._events.after(after, min(most, MAX_EVENTS))
-        return {"last": found.last, "lost": found.lost, "events": found.events}
-
-    def _change_links(self, change: Any = None, heal: bool = False) -> dict[str, Any]:
-        """The whole request is checked before any of it is done."""
-        if not isinstance(change or {}, dict):
-            raise ValueError(f"{change!r} is not a set of links")
-        changes = {name: _checked(name, faults) for name, faults in (change or {}).items()}
-        if heal:
-            self._links.heal()
-        for name, faults in changes.items():
-            self._links.change(name, **faults)
-        return {"faults": sorted(self._links.faults())}
 
     def _fail(self, api: int, error: int, times: int) -> dict[str, Any]:
         self._faults.fail(_api(api), ErrorCode(error), max(0, int(times)))
@@ -266,41 +206,10 @@ class DebugServer:
         return self._counted[1]
 
 
-def _answer(requests: Mapping[str, Callable[..., Any]], line: bytes) -> bytes:
-    try:
-        request = json.loads(line)
-        if not isinstance(request, dict) or request.get("ask") not in requests:
-            raise ValueError(f"ask is one of {', '.join(requests)}")
-        return _line(requests[request.pop("ask")](**request))
-    except (ValueError, TypeError, RecursionError) as error:
-        return _line({"error": str(error)})
-    except Exception as error:
-        log.exception("a bug in a debug request: %.200r", line)
-        return _line({"error": f"internal error: {error!r}"})
-
-
-def _checked(name: str, faults: object) -> dict[str, Any]:
-    """The faults of a link, if they are valid: {"out_cut": true, "delay": 0.2}."""
-    if not isinstance(faults, dict):
-        raise ValueError(f"{faults!r} is not a set of faults of the link to {name}")
-    for kind, value in faults.items():
-        if kind == "delay":
-            fine = isinstance(value, int | float) and 0 <= value <= MAX_DELAY_S
-        else:
-            fine = kind in ("out_cut", "in_cut") and isinstance(value, bool)
-        if not fine:
-            raise ValueError(f"{kind}={value!r} is not a fault of the link to {name}")
-    return faults
-
-
 def _api(key: int) -> Api:
-    if key not in APIS:
+    if key not in EVERY_API:
         raise ValueError(f"there is no API {key}")
-    return APIS[key]
-
-
-def _line(answer: Any) -> bytes:
-    return json.dumps(answer, separators=(",", ":")).encode() + b"\n"
+    return cast(Api, EVERY_API[key])
 
 
 def _row(partition: Partition, log: Any, offline: bool) -> Row:

@@ -38,7 +38,6 @@ from engine.broker.handlers.results import (
     message_of,
 )
 from engine.broker.metadata import Metadata
-from engine.broker.secure_listeners import SecureListeners
 from engine.config import (
     BrokerConfig,
     Config,
@@ -54,7 +53,6 @@ from engine.config.key import printed
 from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.delta import EVERY_BROKER
 from engine.metadata.gateway import ControllerGateway
-from engine.replication.replica_manager import ReplicaManager
 from engine.topics import check_name
 from engine.wire.primitives import NO_THROTTLE
 
@@ -132,8 +130,9 @@ class ConfigHandlers:
     metadata: Metadata
     configs: ConfigCache
     gateway: ControllerGateway
-    listeners: SecureListeners
-    replicas: ReplicaManager
+    check_listeners: Callable[[Mapping[str, str]], None]  # with texts of this broker's keys
+    altered: Callable[[], None]  # called when a change has been written
+    of_any_broker: bool = False  # a controller sets the keys of each broker
 
     def _entity(self, asked: Any) -> Entity:
         name = asked.resource_name
@@ -146,7 +145,8 @@ class ConfigHandlers:
                     )
                 return Entity("topics", name)
             case Resource.BROKER:
-                broker_loggers.check_broker(self.broker_id, name, " or empty string,")
+                if not (self.of_any_broker and name.isdecimal()):
+                    broker_loggers.check_broker(self.broker_id, name, " or empty string,")
                 return Entity("brokers", str(int(name)) if name else EVERY_BROKER)
             case Resource.BROKER_LOGGER:
                 raise invalid_request(
@@ -272,7 +272,7 @@ class ConfigHandlers:
         self._check(entity, values, named)
         if not validate_only:
             await self.gateway.alter_config(*entity, values)
-            self.replicas.reconfigure(self.configs.topic_config)
+            self.altered()
 
     def _check(self, entity: Entity, values: Mapping[str, str], named: Collection[str]) -> None:
         """Refuse a topic's unknown key, a broker's key that needs a restart, or a bad value.
@@ -291,7 +291,7 @@ class ConfigHandlers:
                 for_all = entity.name == EVERY_BROKER
                 check_dynamic(changed, BrokerConfig.known(), for_all=for_all)
                 if not for_all:
-                    self.listeners.check(changed)
+                    self.check_listeners(changed)
                 named = [name for name in named if name in keys]
             others, _ = base.lenient({name: values[name] for name in values if name not in named})
             entity.config.parse({name: values[name] for name in named}, base=others)

@@ -1,4 +1,4 @@
-"""Fetch (API 1), versions 0 to 12: read batches from an offset on.
+"""Fetch (API 1), versions 0 to 13: read batches from an offset on.
 
 The response holds slices of log files, which the server sends without reading them. A reader at
 the end of the log waits until there are `min_bytes`, or until `max_wait` is over (long polling).
@@ -9,6 +9,9 @@ the end of the log waits until there are `min_bytes`, or until `max_wait` is ove
     isolation_level      1 (read committed): to the last stable offset, with a list of the aborted
                          transactions, whose records the reader skips
     rack_id              from version 11 on a consumer may read from a follower in its own rack
+    topic_id             from version 13 on, in place of the topic's name (without ZooKeeper only):
+                         UNKNOWN_TOPIC_ID if the metadata does not have it, or has another one for
+                         the name now; INCONSISTENT_TOPIC_ID if the log here has another one
 
 A new high watermark alone does not end a follower's wait: it is sent with the next records, or when
 the wait is over, as in Kafka 2.8.
@@ -24,7 +27,7 @@ from engine.broker.call import Call
 from engine.broker.fetch_sessions import NO_SESSION, FetchSession, FetchSessions
 from engine.broker.handlers.results import deadline
 from engine.broker.metadata import Metadata
-from engine.errors import ApiException
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.replication.log_read import NO_REPLICA, READ_COMMITTED, FetchRange, LogReadResult
 from engine.replication.replica_manager import ReplicaManager
@@ -36,6 +39,7 @@ from engine.wire.fetch import (
     FetchedPartition,
     FetchedTopic,
 )
+from engine.wire.kraft_apis import TOPIC_IDS_SINCE
 
 FOLLOWERS_SINCE = 11  # the version from which a consumer may read from a follower
 
@@ -51,7 +55,10 @@ async def handle(
     request: Any,
 ) -> FetchAnswer:
     try:
-        session = sessions.begin(request, replicas, replicas.now())
+        by_id = call.version >= TOPIC_IDS_SINCE
+        session = sessions.begin(request, replicas, replicas.now(), by_id=by_id)
+        if by_id:
+            session.resolve(metadata.topic_names)
     except ApiException as error:
         return FetchAnswer([], call.refused("a session", error).code, NO_SESSION)
     reading = Reading(replicas, metadata, auth, call, session, request)
@@ -127,6 +134,8 @@ class Reading:
 
     def _read(self, partition: TopicPartition, wanted: FetchRange) -> LogReadResult:
         replicas, request = self._replicas, self._request
+        if self._session.by_id:
+            self._check_topic_id(partition)
         self._auth.check_fetch(self._call, request.replica_id, partition)
         max_bytes, nothing_yet = min(wanted.max_bytes, max(self._left, 0)), not self._size
         if request.replica_id >= 0:
@@ -151,6 +160,18 @@ class Reading:
             racks={number: node.rack for number, node in racks.items()},
         )
 
+    def _check_topic_id(self, partition: TopicPartition) -> None:
+        wanted, topic = self._session.topic_ids[partition.topic], partition.topic
+        known = self._metadata.topics.get(topic)
+        if known is None or known.id != wanted:
+            raise ApiException(ErrorCode.unknown_topic_id, f"there is no topic with id {wanted}")
+        log = self._replicas.logs.find(partition)
+        if log is not None and log.topic_id not in (wanted, None):
+            raise ApiException(
+                ErrorCode.inconsistent_topic_id,
+                f"the log of {partition} here is of the topic with id {log.topic_id}, not {wanted}",
+            )
+
     def response(self) -> FetchAnswer:
         session, rows = self._session, list[tuple[TopicPartition, FetchedPartition]]()
         first: list[TopicPartition] = []  # to be read by the next request
@@ -172,7 +193,9 @@ class Reading:
             answer = _answer(partition.partition, outcome, committed=self._is_committed)
             rows.append((partition, answer))
         session.due = dict.fromkeys(chain(first, session.due, last))
-        return FetchAnswer([FetchedTopic(*each) for each in by_topic(rows)], session_id=session.id)
+        ids = session.topic_ids
+        topics = [FetchedTopic(*each, ids.get(each[0])) for each in by_topic(rows)]
+        return FetchAnswer(topics, session_id=session.id)
 
 
 def _points_elsewhere(read: LogReadResult) -> bool:

@@ -1,8 +1,9 @@
-"""ListOffsets (API 2), versions 0 to 6, and OffsetForLeaderEpoch (API 23), versions 0 to 4.
+"""ListOffsets (API 2), versions 0 to 7, and OffsetForLeaderEpoch (API 23), versions 0 to 4.
 
     timestamp  -2  the first offset that can be read
                -1  the offset after the last one that a consumer can read: the high watermark, or
                    the last stable offset with isolation_level 1 (read committed)
+               -3  the record with the largest timestamp; from version 7 on
               >=0  the first record at that time or later: time index, offset index, short scan
 
 A follower (replica_id >= 0) gets the log end, committed or not. A consumer that asks for the end
@@ -26,7 +27,8 @@ from engine.replication.logs import PartitionLog
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.primitives import NO_THROTTLE
 
-LATEST, EARLIEST = -1, -2
+LATEST, EARLIEST, MAX_TIMESTAMP = -1, -2, -3
+MAX_TIMESTAMP_SINCE = 7
 NOT_AVAILABLE_SINCE = 5  # the version that knows OFFSET_NOT_AVAILABLE
 NOT_FOUND = (-1, -1, -1)  # offset, timestamp, epoch
 
@@ -53,7 +55,7 @@ def _offset(
 ) -> offsets_v6.ListOffsetsPartitionResponse:
     topic_partition, code = TopicPartition(topic, asked.partition_index), ErrorCode.none
     try:
-        offset, timestamp, epoch = _find(replicas, topic_partition, asked, request)
+        offset, timestamp, epoch = _find(replicas, call, topic_partition, asked, request)
     except ApiException as error:
         code, (offset, timestamp, epoch) = error.code, NOT_FOUND
         if code == ErrorCode.offset_not_available and call.version < NOT_AVAILABLE_SINCE:
@@ -68,7 +70,7 @@ def _offset(
 
 
 def _find(
-    replicas: ReplicaManager, topic_partition: TopicPartition, asked: Any, request: Any
+    replicas: ReplicaManager, call: Call, topic_partition: TopicPartition, asked: Any, request: Any
 ) -> tuple[int, int, int]:
     partition, log = replicas.find(topic_partition, asked.current_leader_epoch)
     follows, committed = request.replica_id >= 0, request.isolation_level == READ_COMMITTED
@@ -79,7 +81,8 @@ def _find(
         epoch = partition.leader_epoch if _is_new(log) else log.epochs.at(log.start_offset)
         return log.start_offset, -1, epoch
     if asked.timestamp != LATEST:
-        found = log.offset_for_time(asked.timestamp)
+        of_max = asked.timestamp == MAX_TIMESTAMP and call.version >= MAX_TIMESTAMP_SINCE
+        found = log.offset_for_time(log.max_timestamp if of_max else asked.timestamp)
         if found and found[0] < end:
             return found
     if not follows and partition.high_watermark < partition.epoch_start:

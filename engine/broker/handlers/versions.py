@@ -6,14 +6,20 @@ client may send an unknown version. It gets a response in version 0 with error 3
 of this one API, and sends the request again.
 
 Kafka 2.8 has no features of its own (KIP-584). So there is none that UpdateFeatures could change:
-the controller refuses each by name.
+the controller refuses each by name. Without ZooKeeper there is one, `metadata.version`.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from typing import Any
 
-from kio.schema.api_versions.v3.response import ApiVersion, ApiVersionsResponse
+from kio.schema.api_versions.v3.response import (
+    ApiVersion,
+    ApiVersionsResponse,
+    FinalizedFeatureKey,
+    SupportedFeatureKey,
+)
 from kio.schema.update_features.v0.response import UpdatableFeatureResult, UpdateFeaturesResponse
 
 from engine.broker.call import Call
@@ -32,6 +38,30 @@ _SOFTWARE = re.compile(r"[a-zA-Z0-9](?:[a-zA-Z0-9\-.]*[a-zA-Z0-9])?")
 
 async def handle(apis: Iterable[ApiKey], call: Call, request: Any) -> ApiVersionsResponse:
     return respond(apis, request, call.version)
+
+
+def with_features(
+    response: ApiVersionsResponse,
+    supported: Mapping[str, tuple[int, int]],
+    finalized: Mapping[str, int],
+    epoch: int,
+) -> ApiVersionsResponse:
+    """With the levels of features that this node can work with, and those of the cluster, as of an
+    offset of the metadata log."""
+    if response.error_code is not ErrorCode.none:
+        return response
+    return replace(
+        response,
+        supported_features=tuple(
+            SupportedFeatureKey(name=name, min_version=least, max_version=most)
+            for name, (least, most) in supported.items()
+        ),
+        finalized_features_epoch=epoch,
+        finalized_features=tuple(
+            FinalizedFeatureKey(name=name, max_version_level=level, min_version_level=level)
+            for name, level in sorted(finalized.items())
+        ),
+    )
 
 
 def respond(apis: Iterable[ApiKey], request: Any, version: int) -> ApiVersionsResponse:

@@ -28,7 +28,7 @@ from engine.broker.broker import Broker
 from engine.broker.server import Connection, Handle, Pieces
 from engine.model import TopicPartition
 from engine.storage.segment import Slice
-from engine.wire.apis import Api
+from engine.wire.apis import Api, ApiKey
 from engine.wire.frame import Frame
 
 PRODUCE, FETCH = int(Api.PRODUCE), int(Api.FETCH)
@@ -181,7 +181,7 @@ def _size(piece: object) -> int:
     return piece.size if isinstance(piece, Slice) else len(piece)  # type: ignore[arg-type]
 
 
-def _camel(api: Api) -> str:
+def _camel(api: ApiKey) -> str:
     return "".join(word.capitalize() for word in api.name.split("_"))
 
 

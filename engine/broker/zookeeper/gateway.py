@@ -23,6 +23,7 @@ from engine.broker.zookeeper.controller_service import ControllerService
 from engine.controller import events
 from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import Assignment, Entries, OngoingReassignment, Outcomes
+from engine.metadata.replica_assignment import ReplicaAssignment
 from engine.model import TopicPartition
 from engine.quotas.alteration import Alteration, altered
 from engine.quotas.entity import ClientQuotaEntity
@@ -68,7 +69,7 @@ class ZooKeeperGateway:
         self, name: str, assignment: Assignment, overrides: Mapping[str, str]
     ) -> None:
         """Both nodes or neither."""
-        partitions = {n: znodes.ReplicaAssignment(tuple(ids)) for n, ids in assignment.items()}
+        partitions = {n: ReplicaAssignment(tuple(ids)) for n, ids in assignment.items()}
         topic = znodes.Topic(self._new_uuid(), partitions).encode()
         config_path = znodes.config_path("topics", name)
         config = znodes.encode_config(overrides)
@@ -85,7 +86,7 @@ class ZooKeeperGateway:
 
     async def create_partitions(self, name: str, added: Assignment) -> None:
         """Refused if the topic was deleted, or some of these partitions were added, meanwhile."""
-        new = {number: znodes.ReplicaAssignment(tuple(ids)) for number, ids in added.items()}
+        new = {number: ReplicaAssignment(tuple(ids)) for number, ids in added.items()}
         path = znodes.topic_path(name)
         changed = ApiException(
             ErrorCode.reassignment_in_progress, f"{name} was changed at the same time"

@@ -44,7 +44,7 @@ from engine.metadata.delta import MetadataDelta
 from engine.metadata.lifecycle import LifecycleStep
 from engine.model import Callbacks, id_text
 from engine.security.authorizer import AclAuthorizer
-from engine.wire.apis import Api
+from engine.wire.apis import Api, ApiKey
 from engine.zookeeper import znodes
 from engine.zookeeper.client import Session, SessionState, ZookeeperClient
 from engine.zookeeper.decoder import Decoder, Unreadable, decoded
@@ -137,6 +137,9 @@ class ZooKeeperMode:
             )
         return cluster_id
 
+    def claim(self, directory: Any, cluster_id: str) -> None:
+        directory.claim(self._config.broker_id, cluster_id)
+
     def gateway(self, configs: ConfigCache, authorizer: AclAuthorizer | None) -> ZooKeeperGateway:
         context, zookeeper, decoder = self._context, self._zookeeper, self._decoder
         controller = Controller(
@@ -163,7 +166,7 @@ class ZooKeeperMode:
         )
         return self._gateway
 
-    def handlers(self, broker: Broker) -> Mapping[Api, Handler]:
+    def handlers(self, broker: Broker) -> Mapping[ApiKey, Handler]:
         configs, publisher, service = self._configs, broker.publisher, self._service
         return {
             Api.LEADER_AND_ISR: partial(roles.leader_and_isr, configs, publisher),
@@ -234,6 +237,13 @@ class ZooKeeperMode:
     @property
     def is_settled(self) -> bool:
         return self._service.is_settled
+
+    @property
+    def quorum(self) -> None:
+        return None
+
+    def metadata(self, topic: str | None) -> Mapping[str, Any]:
+        raise ValueError("the metadata is in ZooKeeper")
 
     @property
     def session_id(self) -> int | None:

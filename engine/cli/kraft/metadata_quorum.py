@@ -13,14 +13,14 @@ from argparse import ArgumentParser, Namespace
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+from engine.broker.kraft.wire_messages import NAME, PARTITION
 from engine.broker.peer import Peer
 from engine.cli.main import UsageError
 from engine.cli.options import add_choice, add_options
 from engine.config.quorum import VoterAddress
 from engine.errors import ApiException, ErrorCode
 from engine.links import Links
-from engine.quorum_server.controller_handlers import CONTROLLERS
-from engine.quorum_server.wire_messages import NAME, PARTITION
+from engine.quorum_server.describe_quorum import CONTROLLERS
 from engine.wire.controller_apis import CONTROLLER_APIS, ControllerApi
 
 FIND_LEADER_S = 30.0  # an election may be going on

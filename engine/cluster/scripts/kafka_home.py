@@ -3,7 +3,7 @@
     DIR/bin/kafka-topics.sh ...              two lines each: they call python -m engine topics ...
     DIR/bin/kafka-server-start.sh ...
     DIR/config/server.properties             for one more broker, with the number 0
-    DIR/config/zookeeper.properties
+    DIR/config/zookeeper.properties          in a cluster with ZooKeeper
     DIR/logs/kafkaServer.out ...             what servers print that were started with -daemon
     DIR/run/owner.lock                       held by the process that made the directory
     DIR/run/server-4711.pid                  held by each server that was started by a script
@@ -55,9 +55,12 @@ COMMANDS = {  # by the name of the script
     "kafka-server-start": "server-start --home {home}",
     "kafka-server-stop": "server-stop --home {home}",
     "kafka-topics": "topics",
+}
+OF_ZOOKEEPER = {
     "zookeeper-server-start": "zookeeper-server-start --home {home}",
     "zookeeper-server-stop": "zookeeper-server-stop --home {home}",
 }
+OF_KRAFT = {"kafka-metadata-quorum": "metadata-quorum", "kafka-storage": "storage"}
 SERVER, ZOOKEEPER = "server", "zookeeper"  # what a script starts
 STOP_WAIT_S = 30.0  # for a server to end
 CHECK_S = 0.02  # between two looks whether it has ended
@@ -86,32 +89,34 @@ class KafkaHome:
 
     def start(self) -> Self:
         """Make the directory. No server is started."""
-        self.write(self.zookeeper, self.path / "zookeeper")
+        found = {"broker.id": "0", "zookeeper.connect": self.zookeeper}
+        self.write(found, self.path / "zookeeper")
         return self
 
-    def write(self, zookeeper: str, data: Path | None = None) -> None:
+    def write(self, source: Mapping[str, str], data: Path | None = None) -> None:
         """Write bin/ and config/, and own what is started from now on.
 
-        `data`: the directory of a ZooKeeper that config/zookeeper.properties is for.
+        `source`: settings of a broker, its number and where its metadata comes from. `data`: the
+        directory of a ZooKeeper that config/zookeeper.properties is for.
         """
         self._own()
-        self._write_scripts()
+        has_zookeeper = "zookeeper.connect" in source
+        self._write_scripts(COMMANDS | (OF_ZOOKEEPER if has_zookeeper else OF_KRAFT))
         server = {
-            "broker.id": 0,
             "listeners": f"PLAINTEXT://{self.bootstrap}",
             "log.dirs": self.path / "kafka-logs",
-            "zookeeper.connect": zookeeper,
+            **source,
             **defaults.small(brokers=1),
         }
         self._write_config("server.properties", server)
         if data is not None:
-            port = zookeeper.rpartition(":")[2]
+            port = source["zookeeper.connect"].rpartition(":")[2]
             self._write_config("zookeeper.properties", {"dataDir": data, "clientPort": port})
 
-    def _write_scripts(self) -> None:
+    def _write_scripts(self, commands: Mapping[str, str]) -> None:
         folder, home = self.path / "bin", shlex.quote(str(self.path))
         folder.mkdir(parents=True, exist_ok=True)
-        for name, command in COMMANDS.items():
+        for name, command in commands.items():
             words = f"{shlex.quote(sys.executable)} -m engine {command.format(home=home)}"
             script = folder / f"{name}.sh"
             script.write_text(f'#!/bin/sh\nexec {words} "$@"\n')

@@ -7,7 +7,7 @@ import sys
 from contextlib import suppress
 from types import SimpleNamespace
 
-from engine.broker.debug import debug_server
+from engine.broker.debug import control_server
 from engine.broker.debug.debug_server import DebugServer
 from engine.broker.events import Ring
 from engine.broker.metadata import AliveBroker, Metadata, PartitionInfo, TopicInfo
@@ -85,6 +85,8 @@ class Lab:
             self.broker,
             SimpleNamespace(connections={1, 2}),
             lambda: None,
+            lambda: None,
+            lambda topic: {},
         )
 
     async def __aenter__(self):
@@ -190,7 +192,7 @@ async def test_a_line_that_is_too_long_ends_the_conversation_and_no_other(lab):
     other, ask = await lab.enter(), await lab.enter()
     assert await other("state")
     try:
-        assert await ask(b"x" * (debug_server.LINE * 3)) is None
+        assert await ask(b"x" * (control_server.LINE * 3)) is None
     except ConnectionError:
         assert True  # hung up on while it was still talking
     assert await other("state")
@@ -198,7 +200,7 @@ async def test_a_line_that_is_too_long_ends_the_conversation_and_no_other(lab):
 
 @talk
 async def test_there_are_only_so_many_conversations(lab):
-    asks = [await lab.enter() for _ in range(debug_server.MAX_CONNECTIONS)]
+    asks = [await lab.enter() for _ in range(control_server.MAX_CONNECTIONS)]
     for ask in asks:
         assert await ask("state")
     one_more = await lab.enter()

@@ -3,7 +3,7 @@
 import pytest
 
 from engine.cli.main import main
-from engine.cli.storage import format_directory
+from engine.raft.bootstrap import format_directory
 from engine.storage import checkpoints
 
 CLUSTER = "O2whmP1nSWeNENpX08USQQ"
@@ -29,7 +29,7 @@ def test_a_directory_that_was_not_formatted(refusal, tmp_path):
 
 
 def test_a_directory_of_another_node(refusal, tmp_path):
-    format_directory(tmp_path, 1, CLUSTER)
+    format_directory(tmp_path, 1, CLUSTER, 0)
     assert "node.id is 1, and this is node 101" in refusal()
 
 
@@ -54,11 +54,11 @@ def test_a_directory_of_a_broker_in_zookeeper_mode(refusal, tmp_path):
     ],
 )
 def test_a_list_of_voters_that_makes_no_sense(refusal, tmp_path, voters, sentence):
-    format_directory(tmp_path, 101, CLUSTER)
+    format_directory(tmp_path, 101, CLUSTER, 0)
     assert sentence in refusal(voters)
 
 
 def test_an_unknown_key_is_named_with_the_nearest_one(refusal, tmp_path):
-    format_directory(tmp_path, 101, CLUSTER)
+    format_directory(tmp_path, 101, CLUSTER, 0)
     line = refusal(ALONE, "--config", "controller.quorum.fetch.timeout=9")
     assert "did you mean controller.quorum.fetch.timeout.ms?" in line

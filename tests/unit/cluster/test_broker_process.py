@@ -6,8 +6,9 @@ import sys
 
 import pytest
 
-from engine.cluster import broker_process
+from engine.cluster import broker_process, node_process
 from engine.cluster.broker_process import READY, BrokerProcess
+from engine.cluster.metadata_servers import MetadataAddress
 from engine.cluster.state import Status
 from engine.cluster.zookeeper import HOST, free_port
 from engine.errors import ApiException
@@ -19,9 +20,9 @@ def node(tmp_path, monkeypatch):
     node = BrokerProcess(7, free_port(), tmp_path / "broker-7", {"a": "b c"})
 
     def start(script, *keep):
-        monkeypatch.setattr(node, "arguments", lambda zookeeper: [sys.executable, "-m", "this"])
+        monkeypatch.setattr(node, "arguments", lambda source: [sys.executable, "-m", "this"])
         (tmp_path / "this.py").write_text(script)
-        node.launch("nowhere:1", {"PYTHONPATH": str(tmp_path)}, keep)
+        node.launch(MetadataAddress("nowhere:1"), {"PYTHONPATH": str(tmp_path)}, keep)
         return node
 
     yield start
@@ -62,8 +63,8 @@ def test_a_port_is_held_until_the_process_serves(tmp_path, monkeypatch):
         "server.accept()",
     ]
     (tmp_path / "this.py").write_text("\n".join(lines))
-    monkeypatch.setattr(node, "arguments", lambda zookeeper: [sys.executable, "-m", "this"])
-    node.launch("nowhere:1", {"PYTHONPATH": str(tmp_path)}, [])
+    monkeypatch.setattr(node, "arguments", lambda source: [sys.executable, "-m", "this"])
+    node.launch(MetadataAddress("nowhere:1"), {"PYTHONPATH": str(tmp_path)}, [])
     try:
         assert not can_be_taken(node.port)
         go.touch()
@@ -79,12 +80,12 @@ def test_the_next_start_has_other_settings(tmp_path):
     node = BrokerProcess(1, 9092, tmp_path, {"a": "1", "b": "2"})
     secrets = tmp_path / "secrets.properties"
     node.configure({"b": "3"}, properties=secrets)
-    arguments = node.arguments("nowhere:1")
+    arguments = node.arguments(MetadataAddress("nowhere:1"))
     assert [it for it in arguments if "=" in it] == ["a=1", "b=3"]
     assert arguments[arguments.index("--properties") + 1] == str(secrets)
     node.configure({"c": "4"}, port=9093)
     assert node.address == f"{HOST}:9093"
-    assert str(secrets) in node.arguments("nowhere:1")
+    assert str(secrets) in node.arguments(MetadataAddress("nowhere:1"))
 
 
 def test_a_port_that_is_taken_already_is_not_held(tmp_path):
@@ -100,14 +101,14 @@ def test_until_there_is_a_new_process_nobody_wonders_that_the_old_one_is_dead(
     node, seen = BrokerProcess(1, free_port(), tmp_path, {}), []
     node.expected = False
     monkeypatch.setattr(broker_process, "Child", lambda *_, **__: seen.append(node.expected))
-    node.launch("nowhere:1", {}, [])
+    node.launch(MetadataAddress("nowhere:1"), {}, [])
     assert (seen, node.expected) == ([False], True)
     node.release_port()
 
 
 def test_what_starts_it_by_hand(tmp_path):
     node = BrokerProcess(7, 9092, tmp_path, {"a": "b c"})
-    assert node.command("127.0.0.1:2181") == (
+    assert node.command(MetadataAddress("127.0.0.1:2181")) == (
         "python -m engine broker --id 7 --port 9092 --zookeeper 127.0.0.1:2181 "
         f"--data {tmp_path} --config 'a=b c'"
     )
@@ -146,7 +147,7 @@ def test_its_process_has_the_environment_and_the_files_that_it_is_given(node):
 
 
 def test_what_takes_too_long_is_not_waited_for_for_ever(node, monkeypatch):
-    monkeypatch.setattr(broker_process, "START_TIMEOUT_S", 0.1)
+    monkeypatch.setattr(node_process, "START_TIMEOUT_S", 0.1)
     slow = node("import time; time.sleep(600)")
     with pytest.raises(ApiException, match="not ready after 0 s, see"):
         slow.await_ready()

@@ -48,7 +48,7 @@ def broker(tmp_path):
 
 @pytest.fixture
 def client(tmp_path, broker):
-    client = DebugClient(1, tmp_path)
+    client = DebugClient(1, tmp_path / "broker.control")
     yield client
     client.close()
 
@@ -98,7 +98,7 @@ def test_a_silent_broker_is_waited_for_once(client, broker):
 def test_one_that_is_silent_does_not_keep_the_others_from_being_heard(client, broker, tmp_path):
     (tmp_path / "2").mkdir()
     other = Broker(tmp_path / "2")
-    second, got = DebugClient(2, tmp_path / "2"), []
+    second, got = DebugClient(2, tmp_path / "2" / "broker.control"), []
     client.send({}, got.append)
     receive([client], 0.01)
     second.send({}, got.append)

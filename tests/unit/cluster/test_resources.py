@@ -13,6 +13,7 @@ import pytest
 from engine.cluster import java, resources
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.cluster import Cluster
+from engine.cluster.metadata_servers import MetadataAddress
 from engine.cluster.resources import MB, Resources
 from engine.cluster.zookeeper import StartError, ZookeeperServer
 from engine.errors import ApiException
@@ -240,9 +241,9 @@ def test_a_cluster_whose_processes_are_refused_says_so(monkeypatch):
 )
 def test_a_broker_that_finds_no_room_dies_with_a_hint(tmp_path, monkeypatch, script, told):
     node = BrokerProcess(7, 0, tmp_path / "broker-7", {})
-    monkeypatch.setattr(node, "arguments", lambda zookeeper: [sys.executable, "-m", "this"])
+    monkeypatch.setattr(node, "arguments", lambda source: [sys.executable, "-m", "this"])
     (tmp_path / "this.py").write_text(script)
-    node.launch("nowhere:1", {"PYTHONPATH": str(tmp_path)}, [])
+    node.launch(MetadataAddress("nowhere:1"), {"PYTHONPATH": str(tmp_path)}, [])
     with pytest.raises(ApiException, match=f"broker 7 did not start: {told}"):
         node.await_ready()
 

@@ -1,22 +1,18 @@
 """A controller that votes alone, in this process, and what it answers."""
 
 import asyncio
-from contextlib import asynccontextmanager
-from types import SimpleNamespace
 
 import pytest
 from kio.schema.api_versions.v3.request import ApiVersionsRequest
 
-from engine.broker.peer import Peer
-from engine.cli.storage import format_directory
+from engine.broker.kraft.wire_messages import request_to_wire, response_from_wire
 from engine.cluster.ports import free_port
-from engine.config.quorum import ControllerConfig, parse_voters
+from engine.config.quorum import parse_voters
 from engine.errors import ApiException, ErrorCode
-from engine.links import Links
 from engine.metadata.records.brokers import FeatureLevelRecord
 from engine.metadata.records.framing import encode_record
 from engine.quorum_server.controller_server import ControllerServer
-from engine.quorum_server.wire_messages import request_to_wire, response_from_wire
+from engine.raft.bootstrap import format_directory
 from engine.raft.messages import BeginQuorumEpochRequest, RaftFetchRequest, VoteRequest
 from engine.raft.metadata_directory import MetadataDirectory
 from engine.raft.model import OffsetAndEpoch, QuorumConfig, QuorumIdentity
@@ -24,10 +20,7 @@ from engine.raft.raft_client import RaftClient
 from engine.storage import records
 from engine.storage.records import Record
 from engine.wire.controller_apis import CONTROLLER_APIS, ControllerApi
-from tests.limits import ANSWER_S
-
-NODE, CLUSTER = 101, "O2whmP1nSWeNENpX08USQQ"
-QUICK = ControllerConfig(controller_quorum_election_timeout_ms=20)
+from tests.unit.quorum_server.running import CLUSTER, NODE, QUICK, controller, describe
 
 
 def write_level(data):
@@ -41,38 +34,13 @@ def write_level(data):
     directory.close(10_000)
 
 
-@asynccontextmanager
-async def controller(data):
-    """The connection to a controller that runs."""
-    port, ready = free_port(), asyncio.Event()
-    voters = parse_voters(f"{NODE}@127.0.0.1:{port}", NODE)
-    server = ControllerServer(NODE, port, voters, data, QUICK)
-    running = asyncio.create_task(server.run(lambda port: ready.set()))
-    try:
-        async with asyncio.timeout(ANSWER_S):
-            await ready.wait()
-            peer = Peer("127.0.0.1", port, NODE, Links(), "test", 5.0, _apis=CONTROLLER_APIS)
-            while (await describe(peer)).error_code is not ErrorCode.none:
-                await asyncio.sleep(0)
-            yield peer
-    finally:
-        running.cancel()
-        await asyncio.gather(running, return_exceptions=True)
-
-
-async def describe(peer, topic="__cluster_metadata"):
-    partition = SimpleNamespace(partition_index=0)
-    topics = (SimpleNamespace(topic_name=topic, partitions=(partition,)),)
-    return await peer.ask(ControllerApi.DESCRIBE_QUORUM, SimpleNamespace(topics=topics))
-
-
 async def ask(peer, api, request):
     return response_from_wire(api, await peer.ask(api, request_to_wire(request)))
 
 
 @pytest.fixture
 def data(tmp_path):
-    format_directory(tmp_path, NODE, CLUSTER)
+    format_directory(tmp_path, NODE, CLUSTER, 0)
     return tmp_path
 
 
@@ -131,16 +99,18 @@ def test_strangers_get_kafkas_answer_and_the_controller_goes_on(data):
 def test_an_observer_fetches_and_is_described(data):
     async def run():
         async with controller(data) as peer:
-            epoch = (await describe(peer)).topics[0].partitions[0].leader_epoch
+            while (known := (await describe(peer)).topics[0].partitions[0]).high_watermark < 2:
+                await asyncio.sleep(0)  # LeaderChange; then the level
+            epoch = known.leader_epoch
             fetch = RaftFetchRequest(CLUSTER, epoch, 5, 0, 0, 0)
             first = await ask(peer, ControllerApi.FETCH, fetch)
-            again = fetch._replace(offset=1, last_fetched_epoch=epoch)
+            again = fetch._replace(offset=2, last_fetched_epoch=epoch)
             await ask(peer, ControllerApi.FETCH, again)
             return first, (await describe(peer)).topics[0].partitions[0]
 
     fetched, quorum = asyncio.run(run())
-    assert fetched.records and fetched.high_watermark == 1
-    assert [(it.replica_id, it.log_end_offset) for it in quorum.observers] == [(5, 1)]
+    assert fetched.records and fetched.high_watermark == 2
+    assert [(it.replica_id, it.log_end_offset) for it in quorum.observers] == [(5, 2)]
     assert quorum.observers[0].last_caught_up_timestamp > 0
     assert [it.replica_id for it in quorum.current_voters] == [NODE]
 

@@ -4,9 +4,9 @@ from engine.raft.messages import RaftMessage
 from engine.raft.metadata_log import MetadataLog
 from engine.raft.model import ElectionState, QuorumConfig, QuorumIdentity
 from engine.raft.raft_client import RaftClient
+from engine.sim.quorum.quorum_disk import QuorumDisk
 from engine.storage import records
 from engine.storage.records import Record
-from proof.quorum.disk import QuorumDisk
 
 CLUSTER = "cluster"
 CONFIG = QuorumConfig()

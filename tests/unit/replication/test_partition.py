@@ -199,3 +199,28 @@ def test_the_tables():
     assert len(ROLES) == len(Role) * len(RoleChange)
     assert set(ISR_STEPS.values()) == set(IsrState)
     assert {step for _, step in ISR_STEPS} == set(IsrStep)
+
+
+def test_an_update_within_the_leader_epoch_settles_a_proposal():
+    """Without ZooKeeper the ISR is in the metadata log, too."""
+    partition = leader(isr=(1, 2))
+    proposal = fetch(partition, 3, 0)
+    assert proposal.isr == (1, 2, 3)
+    assert not partition.update(state(1, 0, (1, 2), (1, 2, 3)), NOW)  # known already
+    newer = state(1, 0, (1, 2, 3), (1, 2, 3, 4))._replace(version=5)
+    assert partition.update(newer, NOW)
+    assert (partition.isr, partition.version, partition.isr_state) == (
+        *((1, 2, 3), 5),
+        IsrState.SETTLED,
+    )
+    assert sorted(partition.followers) == [2, 3, 4]
+    assert not partition.waits_for(proposal)
+    assert not partition.update(newer._replace(leader_epoch=1, version=6), NOW)
+
+
+def test_a_proposal_that_is_withdrawn_may_be_made_again():
+    partition = leader(isr=(1, 2))
+    proposal = fetch(partition, 3, 0)
+    partition.withdraw()
+    assert (partition.isr, partition.isr_state) == ((1, 2), IsrState.SETTLED)
+    assert partition.expand_next(NOW) == proposal

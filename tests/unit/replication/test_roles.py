@@ -246,6 +246,18 @@ class TestIsr:
         assert [each.isr for each in cluster.write()] == [(1, 2)]
         assert (cluster[1].partition.isr, cluster[1].partition.version) == ((1, 2), 10)
 
+    def test_an_ineligible_replica_is_proposed_again_though_nothing_is_written(self, cluster):
+        """Without ZooKeeper: a follower that was fenced, and fetches in an idle session."""
+        self.grown(cluster)
+        cluster.elect(1, isr=(1, 2))
+        for _ in range(2):
+            cluster.fetch(3)
+        replicas = cluster[1].replicas
+        (proposal,) = replicas.proposals
+        replicas.proposals.clear()
+        replicas.isr_withdrawn(proposal)
+        assert replicas.proposals == [proposal]
+
     def test_an_answer_that_comes_too_late(self, cluster):
         self.grown(cluster)
         self.lag(cluster)

@@ -4,14 +4,14 @@ from struct import pack
 
 import pytest
 
-from engine.errors import ErrorCode
-from engine.quorum_server.wire_messages import (
+from engine.broker.kraft.wire_messages import (
     APIS_OF_RAFT,
     request_from_wire,
     request_to_wire,
     response_from_wire,
     response_to_wire,
 )
+from engine.errors import ErrorCode
 from engine.raft.messages import (
     BeginQuorumEpochRequest,
     BeginQuorumEpochResponse,

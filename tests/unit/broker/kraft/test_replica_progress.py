@@ -1,6 +1,6 @@
 """When a replica had everything, as the leader sees it."""
 
-from engine.quorum_server.replica_progress import FORGET_OBSERVER_MS, QuorumProgress
+from engine.broker.kraft.replica_progress import FORGET_OBSERVER_MS, QuorumProgress
 
 VOTERS = frozenset({101, 102})
 

@@ -1,4 +1,4 @@
-"""The Raft of one controller between its clock, its sockets and its disk (KafkaRaftManager).
+"""The Raft of one node between its clock, its sockets and its disk (KafkaRaftManager).
 
     request of another node ──> ask ──┐                    ┌──> NetworkChannel, to another voter
     response                ──────────┼──> RaftClient ──> effects
@@ -8,20 +8,23 @@ RaftClient decides, this class carries out. It sets one timer, to the time at wh
 something to do. Its time begins as that of day, and then goes on as a clock that nobody sets: a
 correction of the machine's clock begins no election, and delays none.
 
+The node is a controller, which votes, or a broker, which observes.
+
 Invariant: an error in here ends the process. A node that has not done what it said is no voter.
 """
 
 import asyncio
 import logging
 from collections.abc import Callable, Iterable, Mapping
-from random import Random
+from typing import NamedTuple
 
-from engine.broker.broker import clock
-from engine.config.quorum import ControllerConfig, VoterAddress
-from engine.errors import ErrorCode
-from engine.quorum_server.network_channel import NetworkChannel
-from engine.quorum_server.replica_progress import QuorumProgress
-from engine.quorum_server.wire_messages import APIS_OF_RAFT
+from engine.broker.kraft.network_channel import NetworkChannel
+from engine.broker.kraft.replica_progress import QuorumProgress
+from engine.broker.kraft.wire_messages import APIS_OF_RAFT
+from engine.broker.peer import Connect
+from engine.config.quorum import QuorumKeys, VoterAddress
+from engine.errors import ApiException, ErrorCode
+from engine.model import NO_BROKER, Callbacks
 from engine.raft.log import QuorumStateStore, RaftLog
 from engine.raft.messages import (
     BeginQuorumEpochRequest,
@@ -36,13 +39,24 @@ from engine.raft.messages import (
     RaftResponse,
     VoteRequest,
 )
-from engine.raft.model import QuorumConfig, QuorumIdentity
+from engine.raft.model import OffsetAndEpoch, QuorumConfig, QuorumIdentity
 from engine.raft.raft_client import RaftClient
 from engine.raft.resigned import RaftResigned
+from engine.raft.role import RandRange
 
 Committed = Callable[[int], None]  # everything before this offset is committed
+Report = Callable[..., None]  # its kind, and facts by name
 
 log = logging.getLogger(__name__)
+
+
+class RaftEnvironment(NamedTuple):
+    """What a node's Raft uses of the world."""
+
+    now: Callable[[], int]  # the time of day, in ms
+    randrange: RandRange
+    connect: Connect  # to the listener of a controller
+    report: Report  # an event
 
 
 class RaftManager:
@@ -50,27 +64,31 @@ class RaftManager:
         self,
         identity: QuorumIdentity,
         voters: Mapping[int, VoterAddress],
-        config: ControllerConfig,
+        config: QuorumKeys,
         metadata_log: RaftLog,
         store: QuorumStateStore,
         committed: Committed,
+        environment: RaftEnvironment,
     ) -> None:
         times = quorum_config(config)
         self.progress = QuorumProgress()
-        self._committed = committed
+        self.leader_changed = Callbacks[[]]()  # called at each step, as it is taken
+        self._committed, self._report = committed, environment.report
         self._waiting: dict[int, asyncio.Future[RaftResponse]] = {}
         self._last_id = 0
         self._loop = asyncio.get_running_loop()
         self.failure: asyncio.Future[None] = self._loop.create_future()
-        self._wall_offset_ms = clock() - round(self._loop.time() * 1000)
+        self._wall_offset_ms = environment.now() - round(self._loop.time() * 1000)
         self._timer: asyncio.TimerHandle | None = None
         self._moved = asyncio.Event()  # set by each step, for who waits for a state
         self._unreachable: set[int] = set()
         self._channel = NetworkChannel(
-            identity.node_id, voters, times.request_timeout_ms, self._answered, self._failed
+            *(identity.node_id, voters, environment.connect, times.request_timeout_ms),
+            *(self._answered, self._failed),
         )
-        randrange = Random().randrange
-        self.client = RaftClient(identity, times, metadata_log, store, randrange, self.now())
+        self.client = RaftClient(
+            identity, times, metadata_log, store, environment.randrange, self.now()
+        )
 
     def now(self) -> int:
         return self._wall_offset_ms + round(self._loop.time() * 1000)
@@ -90,6 +108,25 @@ class RaftManager:
             return await self._waiting[id]
         finally:
             del self._waiting[id]
+
+    def append(self, batch: bytes) -> int:
+        """As leader. Returns the batch's offset: it is committed when the mark is beyond it."""
+        if not self.client.is_leader:
+            text = f"node {self.client.identity.node_id} does not lead the quorum"
+            raise ApiException(ErrorCode.not_controller, text)
+        offsets: list[int] = []
+
+        def appended(now: int) -> Iterable[RaftEffect]:
+            offset, effects = self.client.append(batch, now)
+            offsets.append(offset)
+            return effects
+
+        self._do(appended)
+        return offsets[0]
+
+    def snapshot(self, snapshot: OffsetAndEpoch, data: bytes) -> None:
+        """Store the application's state, and delete the records that it replaces."""
+        self.client.snapshot(snapshot, data, self.now())
 
     async def resign(self, limit_s: float) -> None:
         """Before an orderly stop: if this node leads, it tells the others, for as long as that."""
@@ -138,10 +175,14 @@ class RaftManager:
                 self._carry_out(effect)
             self._set_timer(now)
         except Exception as error:
-            if not self.failure.done():
-                self.failure.set_exception(error)
+            self.fail(error)
             raise
         self._moved.set()
+
+    def fail(self, error: Exception) -> None:
+        """End the process: this node, or its application, is not as it should be."""
+        if not self.failure.done():
+            self.failure.set_exception(error)
 
     def _set_timer(self, now: int) -> None:
         if self._timer is not None:
@@ -166,12 +207,14 @@ class RaftManager:
                 if waiting is not None and not waiting.done():
                     waiting.set_result(response)  # type: ignore[arg-type]
             case LeaderChange(epoch, leader):
-                log.info("epoch %s: the leader is %s", epoch, leader)
+                known = NO_BROKER if leader is None else leader
+                self._report("quorum.leader", epoch=epoch, leader=known)
+                self.leader_changed()
             case HighWatermarkChange(offset):
                 self._committed(offset)
 
 
-def quorum_config(config: ControllerConfig) -> QuorumConfig:
+def quorum_config(config: QuorumKeys) -> QuorumConfig:
     return QuorumConfig(
         election_timeout_ms=config.controller_quorum_election_timeout_ms,
         fetch_timeout_ms=config.controller_quorum_fetch_timeout_ms,

@@ -1,4 +1,4 @@
-"""The connections of a controller to the other voters: one request at a time to each.
+"""The connections of a node to the voters: one request at a time to each.
 
     send(request) ──> Peer ── bytes ──> voter 102
     answered      <──      <── bytes ──           the response
@@ -12,16 +12,14 @@ import asyncio
 from collections.abc import Callable, Mapping
 from typing import cast
 
-from engine.broker.peer import Peer
-from engine.config.quorum import VoterAddress
-from engine.links import Links
-from engine.quorum_server.wire_messages import (
+from engine.broker.kraft.wire_messages import (
     APIS_OF_RAFT,
     request_to_wire,
     response_from_wire,
 )
+from engine.broker.peer import Connect
+from engine.config.quorum import VoterAddress
 from engine.raft.messages import RaftMessage, RaftRequest, RaftResponse
-from engine.wire.controller_apis import CONTROLLER_APIS
 from engine.wire.errors import Malformed
 
 Answered = Callable[[RaftMessage], None]
@@ -33,16 +31,14 @@ class NetworkChannel:
         self,
         node_id: int,
         voters: Mapping[int, VoterAddress],
+        connect: Connect,
         request_timeout_ms: int,
         answered: Answered,
         failed: Failed,
     ) -> None:
-        links, name = Links.from_environment(), f"raft-client-{node_id}"
+        name, timeout_s = f"raft-client-{node_id}", request_timeout_ms / 1000
         self._peers = {
-            voter: Peer(
-                *(address.host, address.port, voter, links, name, request_timeout_ms / 1000),
-                _apis=CONTROLLER_APIS,
-            )
+            voter: connect(address.host, address.port, voter, name, timeout_s)
             for voter, address in voters.items()
             if voter != node_id
         }

@@ -1,11 +1,14 @@
 """Requests to another voter that does not answer, or not as it should."""
 
 import asyncio
+from functools import partial
 
+from engine.broker.kraft.controller_peer import connect_to_controller
+from engine.broker.kraft.network_channel import NetworkChannel
+from engine.broker.kraft.wire_messages import response_to_wire
 from engine.config.quorum import VoterAddress
 from engine.errors import ErrorCode
-from engine.quorum_server.network_channel import NetworkChannel
-from engine.quorum_server.wire_messages import response_to_wire
+from engine.links import Links
 from engine.raft.messages import (
     BeginQuorumEpochRequest,
     RaftFetchRequest,
@@ -64,7 +67,8 @@ async def exchange(timeout_ms, *messages, port=None):
     outcomes = Outcomes()
     address = VoterAddress("127.0.0.1", port or server.sockets[0].getsockname()[1])
     voters = {101: address, 102: address}
-    channel = NetworkChannel(101, voters, timeout_ms, outcomes.answered, outcomes.failed)
+    connect, told = partial(connect_to_controller, Links()), (outcomes.answered, outcomes.failed)
+    channel = NetworkChannel(101, voters, connect, timeout_ms, *told)
     async with asyncio.timeout(ANSWER_S), server:
         for message in messages:
             channel.send(message)

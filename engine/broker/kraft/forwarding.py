@@ -1,0 +1,93 @@
+"""Requests of administrators, passed on to the active controller (ForwardingManager).
+
+    client ── CreateTopics ──> broker ── Envelope: CreateTopics, principal, address ──> controller
+           <── its answer ───         <── Envelope: the answer ──
+
+The controller answers as if the client had asked it. The broker checks nothing but what the client
+may do, in its layers. If no controller answers in time, the client gets REQUEST_TIMED_OUT.
+"""
+
+import asyncio
+from dataclasses import replace
+from ipaddress import ip_address
+from typing import Any
+
+from kio.schema.default_principal_data.v0.data import DefaultPrincipalData
+from kio.schema.envelope.v0.request import EnvelopeRequest
+
+from engine.broker.authorization import refused
+from engine.broker.call import Call, Handler
+from engine.broker.kraft.controller_channel import ControllerChannel
+from engine.errors import ApiException, ErrorCode
+from engine.security.principals import Principal
+from engine.wire.apis import Api, ApiKey
+from engine.wire.codec import decode_response, encode_request
+from engine.wire.controller_apis import ControllerApi
+from engine.wire.frame import SIZE
+from engine.wire.kraft_apis import KRaftApi
+from engine.wire.primitives import Draft
+from engine.wire.writers import message_writer
+
+PRINCIPAL_VERSION = (0).to_bytes(2, "big")  # of DefaultPrincipalData
+BROKER_LOGGER = 8  # a type of resources that each broker has for itself
+
+FORWARDED: tuple[ApiKey, ...] = (
+    Api.CREATE_TOPICS,
+    Api.DELETE_TOPICS,
+    Api.CREATE_PARTITIONS,
+    Api.CREATE_ACLS,
+    Api.DELETE_ACLS,
+    Api.ALTER_CONFIGS,
+    Api.ELECT_LEADERS,
+    Api.ALTER_PARTITION_REASSIGNMENTS,
+    Api.LIST_PARTITION_REASSIGNMENTS,
+    Api.ALTER_CLIENT_QUOTAS,
+    Api.ALTER_USER_SCRAM_CREDENTIALS,
+    KRaftApi.UPDATE_FEATURES,
+    KRaftApi.DESCRIBE_QUORUM,
+    KRaftApi.UNREGISTER_BROKER,
+)
+
+
+class ForwardingManager:
+    def __init__(self, channel: ControllerChannel, timeout_s: float) -> None:
+        self._channel, self._timeout_s = channel, timeout_s
+
+    async def handle(self, call: Call, request: Any) -> Any:
+        envelope = EnvelopeRequest(
+            request_data=encode_request(call.header, request, call.apis)[SIZE.size :],
+            request_principal=encode_principal(call.principal),
+            client_host_address=ip_address(call.host.removeprefix("/")).packed,
+        )
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                answer = await self._channel.ask(ControllerApi.ENVELOPE, envelope)
+        except TimeoutError:
+            why = "no controller has answered in time"
+            return refused(call, request, ApiException(ErrorCode.request_timed_out, why))
+        if answer.error_code is not ErrorCode.none or answer.response_data is None:
+            code = ErrorCode.unknown_server_error
+            why = f"the controller refuses what this broker passes on: {answer.error_code.name}"
+            return refused(call, request, call.refused("an envelope", ApiException(code, why)))
+        return decode_response(call.header, answer.response_data, call.apis)
+
+    async def alter_configs(self, locally: Handler, call: Call, request: Any) -> Any:
+        """IncrementalAlterConfigs: levels of loggers are of this broker, the rest is passed on."""
+        own = tuple(it for it in request.resources if it.resource_type == BROKER_LOGGER)
+        if not own:
+            return await self.handle(call, request)
+        answer = await locally(call, replace(request, resources=own))
+        if others := tuple(it for it in request.resources if it.resource_type != BROKER_LOGGER):
+            passed = await self.handle(call, replace(request, resources=others))
+            return replace(answer, responses=(*answer.responses, *passed.responses))
+        return answer
+
+
+def encode_principal(principal: Principal) -> bytes:
+    draft = Draft()
+    draft += PRINCIPAL_VERSION
+    data = DefaultPrincipalData(
+        type_=principal.type, name=principal.name, token_authenticated=False
+    )
+    message_writer(DefaultPrincipalData)(draft, data)
+    return bytes(draft)

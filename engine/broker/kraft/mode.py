@@ -1,0 +1,259 @@
+"""The metadata of a broker without ZooKeeper: a log that it copies, and a controller that it asks.
+
+    connect    open the copy of the metadata log, and fetch from the quorum
+    follow     send changes of the ISR; apply what is committed, batch by batch
+    register   BrokerRegistration, heartbeats; when it has caught up, the first delta: all there is
+    leave      controlled shutdown, by heartbeats
+
+Until the controller says that it has caught up, the broker applies nothing: in an old state it
+might lead what others lead now, or delete the logs of topics that are only not yet known. The first
+delta also removes replicas that the cluster has moved or deleted meanwhile.
+
+Without a controller the broker serves what it leads, for as long as it runs. What needs a decision
+waits: new topics, another ISR, new producer ids.
+"""
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
+from contextlib import AsyncExitStack
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any, TypeVar
+from uuid import UUID
+
+from kio.schema.broker_registration.v1.request import (
+    BrokerRegistrationRequest,
+    Feature,
+    Listener,
+)
+
+from engine.broker.broker import Broker
+from engine.broker.call import Call, Handler
+from engine.broker.config_cache import ConfigCache
+from engine.broker.handlers import versions
+from engine.broker.kraft.alter_partition import AlterPartitionManager
+from engine.broker.kraft.controller_channel import ControllerChannel
+from engine.broker.kraft.forwarding import FORWARDED, ForwardingManager
+from engine.broker.kraft.gateway import KRaftGateway
+from engine.broker.kraft.lifecycle_manager import BrokerLifecycleManager, BrokerRunState
+from engine.broker.kraft.quorum_node import NodeQuorum, metadata_facts
+from engine.broker.metadata_source import SourceContext, StoppedWhileStarting
+from engine.config.kraft import KRaftBrokerConfig
+from engine.config.listeners import PROTOCOLS
+from engine.errors import ErrorCode
+from engine.metadata.delta import MetadataDelta, ReplicaStop
+from engine.metadata.image import ImageChanges, MetadataImage
+from engine.metadata.image_delta import ImageDelta
+from engine.metadata.lifecycle import LifecycleStep
+from engine.metadata.meta_properties import claim
+from engine.security.authorizer import AclAuthorizer
+from engine.wire.apis import Api, ApiKey
+
+Claim = Callable[[Path, int, str], object]  # check whose a log directory is
+SUPPORTED: Mapping[str, tuple[int, int]] = {"metadata.version": (1, 7)}  # 3.0-IV1 to 3.3-IV3
+
+log = logging.getLogger(__name__)
+T = TypeVar("T")
+
+
+class KRaftMode:
+    def __init__(
+        self,
+        context: SourceContext,
+        config: KRaftBrokerConfig,
+        open_quorum: Callable[[AsyncExitStack], Awaitable[NodeQuorum]],
+        claim: Claim = claim,
+    ) -> None:
+        self._context, self._config, self._open_quorum = context, config, open_quorum
+        self._claim = claim
+        self._deltas = ImageDelta(config.node_id)
+        self._broker: Broker | None = None  # once it applies what is committed
+
+    @property
+    def address(self) -> str:
+        return f"the quorum of controllers at {self._config.controller_quorum_voters}"
+
+    def claim(self, directory: Any, cluster_id: str) -> None:
+        self._claim(directory.path, self._config.node_id, cluster_id)
+
+    # -- start -----------------------------------------------------------------------------
+
+    async def connect(self, stack: AsyncExitStack) -> str:
+        node = self._node = await self._open_quorum(stack)
+        self._channel = self._open_channel("heartbeat", stack)
+        self._forwarding = ForwardingManager(
+            self._open_channel("forwarding", stack), self._config.request_timeout_ms / 1000
+        )
+        self._alter_partition = self._open_channel("alter-partition", stack)
+        self._own_requests = self._open_channel("broker-to-controller", stack)
+        self._lifecycle = BrokerLifecycleManager(
+            self._config,
+            self._channel,
+            lambda: node.loader.image.offset,
+            self._context.report,
+        )
+        node.image_changed.append(self._image_changed)
+        return node.cluster_id
+
+    def _open_channel(self, purpose: str, stack: AsyncExitStack) -> ControllerChannel:
+        name = f"broker-{self._config.node_id}-{purpose}"
+        timeout_s = self._config.controller_socket_timeout_ms / 1000
+        channel = ControllerChannel(self._node, name, timeout_s)
+        stack.callback(channel.close)
+        return channel
+
+    def gateway(self, configs: ConfigCache, authorizer: AclAuthorizer | None) -> KRaftGateway:
+        return KRaftGateway(self._config, self._node, self._own_requests, self._lifecycle)
+
+    def handlers(self, broker: Broker) -> Mapping[ApiKey, Handler]:
+        handlers: dict[ApiKey, Handler] = dict.fromkeys(FORWARDED, self._forwarding.handle)
+        locally = partial(_alter_configs, broker)
+        altered = partial(self._forwarding.alter_configs, locally)
+        handlers[Api.INCREMENTAL_ALTER_CONFIGS] = altered
+        handlers[Api.API_VERSIONS] = partial(self._api_versions, broker)
+        return handlers
+
+    async def _api_versions(self, broker: Broker, call: Call, request: Any) -> Any:
+        image = self._node.loader.image
+        answer = versions.respond(broker.apis.values(), request, call.version)
+        return versions.with_features(answer, SUPPORTED, image.features, image.offset)
+
+    async def load(self, broker: Broker, topics: Iterable[str]) -> None:
+        """Nothing yet: the configurations of topics come with the first delta."""
+
+    async def follow(self, broker: Broker) -> None:
+        spawn = self._context.spawn
+        spawn(self._watch_raft())
+        manager = AlterPartitionManager(broker.replicas, broker.metadata, self._alter_partition)
+        spawn(manager.run())
+        self._context.lifecycle.take(LifecycleStep.LOADED)
+
+    async def _watch_raft(self) -> None:
+        """An error of the Raft ends the broker."""
+        await asyncio.shield(self._node.raft.failure)
+
+    async def register(self, broker: Broker, ports: Mapping[str, int]) -> None:
+        request = self._registration(ports, self._context.new_uuid())
+        epoch = await self._unless_stopped(self._lifecycle.register(request))
+        broker.replicas.broker_epoch = epoch
+        self._context.lifecycle.take(LifecycleStep.REGISTERED)
+        self._context.spawn(self._lifecycle.run())
+        await self._unless_stopped(self._lifecycle.until(BrokerRunState.RECOVERY))
+        self._apply_first(broker)
+        self._lifecycle.ready()
+
+    async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T:
+        """What the work returns. Without a controller it may take long."""
+        working = asyncio.create_task(work)
+        stopping = asyncio.create_task(self._context.stopping.wait())
+        try:
+            await asyncio.wait({working, stopping}, return_when=asyncio.FIRST_COMPLETED)
+            if working.done():
+                return working.result()
+            raise StoppedWhileStarting
+        finally:
+            working.cancel()
+            stopping.cancel()
+
+    def _registration(self, ports: Mapping[str, int], incarnation: UUID) -> Any:
+        config = self._config
+        return BrokerRegistrationRequest(
+            broker_id=config.node_id,
+            cluster_id=self._node.cluster_id,
+            incarnation_id=incarnation,
+            listeners=tuple(
+                Listener(
+                    name=each.name,
+                    host=each.host or "localhost",
+                    port=each.port or ports[each.name],
+                    security_protocol=PROTOCOLS.index(each.protocol),
+                )
+                for each in config.advertised
+            ),
+            features=tuple(
+                Feature(
+                    name=name,
+                    min_supported_version=least,
+                    max_supported_version=most,
+                )
+                for name, (least, most) in SUPPORTED.items()
+            ),
+            rack=config.broker_rack,
+            is_migrating_zk_broker=False,
+        )
+
+    # -- what is committed -----------------------------------------------------------------
+
+    def _image_changed(self, image: MetadataImage, changes: ImageChanges) -> None:
+        self._lifecycle.metadata_changed()
+        if self._broker is not None:
+            for delta in self._deltas.next(image, changes):
+                self._apply(self._broker, delta)
+
+    def _apply_first(self, broker: Broker) -> None:
+        image = self._node.loader.image
+        delta = self._deltas.first(image)
+        strays = self._strays(broker)
+        if strays:
+            log.warning("deleting replicas that this broker has no more: %s", strays)
+        stops = [ReplicaStop(partition, None, delete=True) for partition in strays]
+        self._apply(broker, MetadataDelta(configs=delta.configs, stops=stops))
+        self._apply(broker, replace(delta, configs={}))
+        self._broker = broker
+
+    def _strays(self, broker: Broker) -> list[Any]:
+        """Logs of replicas that were deleted or moved while this broker was down."""
+        image = self._node.loader.image
+        found = []
+        for partition, directory in broker.replicas.logs.directory_of.items():
+            topic, log = image.topics.get(partition.topic), directory.logs.get(partition)
+            known = None if topic is None else topic.partitions.get(partition.partition)
+            is_other = topic and log and log.topic_id not in (None, topic.id)
+            if known is None or is_other or self._config.node_id not in known.replicas:
+                found.append(partition)
+        return sorted(found)
+
+    def _apply(self, broker: Broker, delta: MetadataDelta) -> None:
+        codes = broker.publisher.apply(delta)
+        told = [each.partition for each in delta.roles] + [each.partition for each in delta.stops]
+        for partition, code in zip(told, codes, strict=False):
+            if code is not ErrorCode.none:
+                log.error("%s: %s", partition, code.name)
+
+    # -- run -------------------------------------------------------------------------------
+
+    @property
+    def is_settled(self) -> bool:
+        return self._lifecycle.state is BrokerRunState.RUNNING
+
+    @property
+    def quorum(self) -> Mapping[str, Any] | None:
+        node = self._node
+        return node.facts() if node.raft.client.identity.is_voter else None
+
+    def metadata(self, topic: str | None) -> Mapping[str, Any]:
+        return metadata_facts(self._node.loader.image, topic)
+
+    @property
+    def session_id(self) -> int | None:
+        return None
+
+    def log_dir_failed(self) -> None:
+        """At level 7 a controller cannot be told: the partitions are offline until a restart."""
+        log.error("replicas in a failed log directory have stopped; no other broker takes over")
+
+    # -- stop ------------------------------------------------------------------------------
+
+    async def leave(self, broker: Broker) -> None:
+        if self._config.controlled_shutdown_enable:
+            await self._lifecycle.leave()
+
+
+async def _alter_configs(broker: Broker, call: Call, request: Any) -> Any:
+    """Of this broker's own loggers."""
+    from engine.broker.administration import handlers_of_administrators  # noqa: PLC0415
+
+    handler = handlers_of_administrators(broker)[Api.INCREMENTAL_ALTER_CONFIGS]
+    return await handler(call, request)

@@ -1,0 +1,43 @@
+"""One controller of a cluster without ZooKeeper, as a process.
+
+It is ready when its log has "ready controller=ID port=P"; see node_process.py.
+"""
+
+import shlex
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from engine.cluster.child import Child
+from engine.cluster.link_faults import FIRST_CONTROLLER, controller
+from engine.cluster.node_process import NodeProcess
+
+READY = "ready controller="
+
+
+class ControllerProcess(NodeProcess):
+    def __init__(self, number: int, directory: Path, settings: Mapping[str, str]) -> None:
+        super().__init__(0, controller(number), directory)
+        self.number = number  # from 1
+        self.id = FIRST_CONTROLLER - 1 + number  # of the node
+        self._settings = settings
+
+    def launch(self, voters: str, environment: Mapping[str, str], keep: Sequence[int]) -> None:
+        arguments, log = self.arguments(voters), self.directory / "controller.log"
+        self._child = Child(arguments, log, env=environment, keep=keep)
+        self.expected = True
+
+    def arguments(self, voters: str, python: str = sys.executable) -> list[str]:
+        keys = [part for it in self._settings.items() for part in ("--config", "=".join(it))]
+        return [
+            *(python, "-m", "engine", "controller", "--id", str(self.id)),
+            *("--port", str(self.port), "--voters", voters, "--data", str(self.directory), *keys),
+        ]
+
+    def command(self, voters: str) -> str:
+        """The command that starts this controller by hand."""
+        return shlex.join(self.arguments(voters, "python"))
+
+    def await_ready(self) -> None:
+        self.await_line(READY)
+        self.release_port()

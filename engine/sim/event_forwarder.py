@@ -1,0 +1,16 @@
+"""The events of a simulated node: the world keeps all of them."""
+
+from engine.broker.events import Ring
+from engine.model import Event
+from engine.storage.log import Emit
+
+
+class EventForwarder(Ring):
+    """Passes each event on."""
+
+    def __init__(self, emit: Emit) -> None:
+        super().__init__(0)
+        self._emit = emit
+
+    def append(self, event: Event) -> None:
+        self._emit(event)

@@ -1,0 +1,218 @@
+"""A quorum of controllers as the metadata of a simulated cluster: their machines, and the truth.
+
+    metadata.create("orders", [[1, 2, 3]], {})     as an administrator asks the active controller
+    metadata.kill_server(102)                      one controller
+    metadata.image                                 what is committed, by whoever knows most of it
+
+A request that finds no active controller, or whose controller is lost meanwhile, is made again.
+"""
+
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
+
+from engine.broker.rules import Rules
+from engine.cluster.link_faults import FIRST_CONTROLLER
+from engine.config.kraft import by_role
+from engine.config.quorum import ControllerConfig, VoterAddress
+from engine.errors import ApiException, ErrorCode
+from engine.metadata.delta import PartitionRegistration
+from engine.metadata.image import MetadataImage
+from engine.model import Event, TopicPartition
+from engine.quorum_server.gateway import QuorumGateway
+from engine.raft.metadata_loader import MetadataLoader
+from engine.sim.clock import Clock
+from engine.sim.network import Network
+from engine.sim.quorum.controller_node import SimulatedController
+
+PORT = 9200  # of the listeners, and one more for each node
+RETRY_MS = 200  # between two attempts of an administrator
+ANSWER_MS = 5000  # until an administrator takes a request for lost
+DONE = {ErrorCode.topic_already_exists}  # by an attempt before
+
+Work = Callable[[QuorumGateway], Coroutine[Any, Any, Any]]
+
+
+class QuorumMetadata:
+    def __init__(
+        self,
+        clock: Clock,
+        network: Network,
+        controllers: int,
+        config: Mapping[str, str],
+        rules: Rules,
+        emit: Callable[[int, Event], None],
+        note: Callable[..., None],
+    ) -> None:
+        ids = range(FIRST_CONTROLLER, FIRST_CONTROLLER + controllers)
+        voters = {id: VoterAddress("127.0.0.1", PORT + id) for id in ids}
+        settings = ControllerConfig.parse(by_role(config).controller)
+        self.controllers = {
+            id: SimulatedController(id, voters, settings, clock, network, emit, rules.elect)
+            for id in ids
+        }
+        self._voters, self._clock, self._note = voters, clock, note
+        self._loaders: dict[int, MetadataLoader] = {}  # of the last process of each controller
+        self._silent: set[int] = set()
+        self._image = MetadataImage()  # the newest that was seen
+        for id in ids:
+            self.start_server(id)
+
+    def settings(self, broker: int) -> Mapping[str, str]:
+        voters = ",".join(f"{id}@{at.host}:{at.port}" for id, at in self._voters.items())
+        return {
+            "process.roles": "broker",
+            "node.id": str(broker),
+            "controller.quorum.voters": voters,
+            "controller.listener.names": "CONTROLLER",
+        }
+
+    # -- the controllers -------------------------------------------------------------------
+
+    @property
+    def machines(self) -> list[str]:
+        return [node.machine for node in self.controllers.values()]
+
+    @property
+    def controller(self) -> int | None:
+        """The node that is active in the newest epoch."""
+        active = [
+            (node.controller.raft.client.epoch, id)
+            for id, node in self.controllers.items()
+            if node.is_active and node.controller is not None
+        ]
+        return max(active)[1] if active else None
+
+    @property
+    def controller_epoch(self) -> int | None:
+        return self.image.epoch
+
+    @property
+    def has_controller(self) -> bool:
+        return self.controller is not None
+
+    @property
+    def is_whole(self) -> bool:
+        return not self.away and self.has_controller
+
+    def is_settled(self, broker: int, epoch: int) -> bool:
+        known = self.image.brokers.get(broker)
+        return known is not None and known.epoch == epoch and known.is_active
+
+    @property
+    def up(self) -> list[int]:
+        return [id for id in self.controllers if id not in self.away]
+
+    @property
+    def away(self) -> list[int]:
+        """Those that are down or paused."""
+        found = self.controllers.items()
+        return [id for id, node in found if node.current is None or id in self._silent]
+
+    def start_server(self, id: int) -> None:
+        node = self.controllers[id]
+        node.start()
+        assert node.controller is not None
+        self._loaders[id] = node.controller.loader
+        self._note("controller.started", controller=id)
+
+    def kill_server(self, id: int) -> None:
+        self._note("controller.killed", controller=id)
+        self.controllers[id].kill()
+
+    def silence_server(self, id: int) -> None:
+        """It is paused."""
+        self._note("controller.paused", controller=id)
+        node = self.controllers[id]
+        assert node.current is not None
+        self._silent.add(id)
+        node.current.pause()
+
+    def restart_server(self, id: int) -> None:
+        node = self.controllers[id]
+        if id in self._silent:
+            self._silent.discard(id)
+            self._note("controller.resumed", controller=id)
+            assert node.current is not None
+            node.current.resume()
+        else:
+            self.start_server(id)
+
+    # -- the truth -------------------------------------------------------------------------
+
+    @property
+    def image(self) -> MetadataImage:
+        """By the controller that knows most; after a restart it has to learn it anew."""
+        newest = max((it.image for it in self._loaders.values()), key=lambda it: it.offset)
+        if newest.offset > self._image.offset:
+            self._image = newest
+        return self._image
+
+    def state(self, partition: TopicPartition) -> PartitionRegistration | None:
+        return self.image.partition(partition)
+
+    def replicas(self, partition: TopicPartition) -> tuple[int, ...]:
+        state = self.state(partition)
+        return state.replicas if state else ()
+
+    # -- administration --------------------------------------------------------------------
+
+    def create(
+        self, topic: str, replicas: Sequence[Sequence[int]], config: Mapping[str, str]
+    ) -> None:
+        assignment = {n: tuple(ids) for n, ids in enumerate(replicas)}
+        self._persist(lambda gateway: gateway.create_topic(topic, assignment, config))
+
+    def delete(self, topic: str) -> None:
+        self._persist(lambda gateway: gateway.delete_topic(topic))
+
+    def configure(self, topic: str, config: Mapping[str, str]) -> None:
+        known = self.image.configs.get(("topics", topic), {})
+        values = {**known, **config}
+        self._persist(lambda gateway: gateway.alter_config("topics", topic, values))
+
+    def elect(
+        self, partition: TopicPartition, done: Callable[[Any], object], *, unclean: bool = False
+    ) -> None:
+        wanted = frozenset({partition})
+        self._ask(lambda gateway: gateway.elect_leaders(wanted, unclean=unclean), done)
+
+    def reassign(
+        self, moves: Mapping[TopicPartition, tuple[int, ...] | None], done: Callable[[Any], object]
+    ) -> None:
+        self._ask(lambda gateway: gateway.alter_reassignments(moves), done)
+
+    def _persist(self, work: Work) -> None:
+        """Until it is done."""
+        attempt = _Attempt()
+
+        def answered(answer: Any) -> None:
+            if attempt.is_over:
+                return
+            attempt.is_over = True
+            if isinstance(answer, ApiException) and answer.code not in DONE:
+                self._clock.after(RETRY_MS, self._persist, work)
+
+        self._clock.after(ANSWER_MS, answered, ApiException(ErrorCode.request_timed_out))
+        if self.controller is None:
+            answered(ApiException(ErrorCode.not_controller))
+        else:
+            self._ask(work, answered)
+
+    def _ask(self, work: Work, done: Callable[[Any], object]) -> None:
+        """`done` gets the result, or the error; nothing, if the controller is lost meanwhile."""
+        assert self.controller is not None, "there is no active controller"
+        node = self.controllers[self.controller]
+        process, controller = node.current, node.controller
+        assert process is not None and controller is not None
+
+        async def ask() -> None:
+            try:
+                done(await work(controller.gateway))
+            except ApiException as error:
+                done(error)
+
+        process.do(lambda: process.spawn(ask()))
+
+
+class _Attempt:
+    is_over = False

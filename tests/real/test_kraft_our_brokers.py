@@ -1,0 +1,173 @@
+"""Our brokers and Apache Kafka's on one quorum of controllers, without ZooKeeper, at level 7."""
+
+import threading
+
+import pytest
+from confluent_kafka import Consumer, Producer, TopicPartition
+from confluent_kafka.admin import NewTopic
+
+from engine.cluster.kafka_process import KAFKA, OURS
+from tests.cluster.controllers import Controllers
+from tests.cluster.kraft_brokers import KRaftBrokers
+from tests.interop.watch import until
+from tests.limits import CHANGE_S, JVM_S
+from tests.real.jars import KRAFT, check
+
+PARTITIONS = 3
+SESSION = ("broker.session.timeout.ms=4000",)
+QUORUMS = {"a controller of Kafka's": (KAFKA,), "controllers of ours": (OURS, OURS, OURS)}
+MIXED = {1: OURS, 2: KAFKA, 3: OURS}
+STEP = 1000  # records that a writer adds between two faults
+
+
+@pytest.fixture(scope="module", autouse=True)
+def kraft_is_here():
+    check(KRAFT)
+
+
+@pytest.fixture(params=QUORUMS)
+def controllers(request, tmp_path):
+    with Controllers(tmp_path, QUORUMS[request.param], SESSION) as controllers:
+        yield controllers
+
+
+class Writer:
+    """Writes numbers with acks=all, until it is stopped, and notes which are acknowledged."""
+
+    def __init__(self, bootstrap, topic):
+        settings = {"bootstrap.servers": bootstrap, "enable.idempotence": True, "linger.ms": 5}
+        self.acknowledged, self._topic = set(), topic
+        self._producer = Producer(settings)
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run)
+
+    def __enter__(self):
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self._stop.set()
+        self._thread.join()
+        assert self._producer.flush(JVM_S) == 0
+
+    def _run(self):
+        number = 0
+        while not self._stop.is_set():
+            self._producer.produce(self._topic, str(number), on_delivery=self._delivered)
+            self._producer.poll(0.002)
+            number += 1
+
+    def _delivered(self, error, message):
+        if error is None:
+            self.acknowledged.add(message.value())
+
+    def advance(self):
+        goal = len(self.acknowledged) + STEP
+        until(lambda: len(self.acknowledged) >= goal, JVM_S)
+
+
+def read_all(brokers, topic, **settings):
+    """All records of a topic, to the ends that it has now."""
+    consumer = Consumer(
+        {"bootstrap.servers": brokers.bootstrap, "group.id": "all", "enable.auto.commit": False}
+        | settings
+    )
+    parts = [TopicPartition(topic, number, 0) for number in range(PARTITIONS)]
+    ends = {each.partition: consumer.get_watermark_offsets(each, JVM_S)[1] for each in parts}
+    consumer.assign(parts)
+    values = []
+
+    def done():
+        for message in consumer.consume(1000, 0.5):
+            assert message.error() is None, message.error()
+            values.append(message.value())
+        at = {each.partition: each.offset for each in consumer.position(parts)}
+        return all(at[number] >= end for number, end in ends.items())
+
+    until(done, JVM_S)
+    consumer.close()
+    return values
+
+
+def create(brokers, topic):
+    new = NewTopic(topic, PARTITIONS, 3, config={"min.insync.replicas": "2"})
+    admin = brokers.admin
+    admin.create_topics([new])[topic].result()
+    until(lambda: topic in admin.list_topics().topics)
+
+
+def test_leaders_of_both_kinds_are_killed_under_load(controllers):
+    """Each acknowledged record is there once, and the logs of all replicas are alike."""
+    with KRaftBrokers(controllers, MIXED) as brokers:
+        create(brokers, "orders")
+        with Writer(brokers.bootstrap, "orders") as writer:
+            writer.advance()
+            for victim in (1, 2, 3, 2):
+                brokers.kill(victim)
+                brokers.await_registered(*(MIXED.keys() - {victim}))
+                writer.advance()
+                brokers.start(victim)
+                brokers.await_registered(*MIXED)
+                brokers.await_in_sync("orders")
+                writer.advance()
+        values = read_all(brokers, "orders")
+        assert len(values) == len(set(values)), "a record is there twice"
+        assert writer.acknowledged <= set(values)
+        for number in range(PARTITIONS):
+            until(lambda number=number: alike(brokers, "orders", number), CHANGE_S)
+
+
+def alike(brokers, topic, number):
+    logs = {brokers.records_of(id, topic, number) for id in MIXED}
+    return len(logs) == 1 and logs != {b""}
+
+
+def test_groups_and_transactions_whose_coordinators_are_of_either_kind(controllers):
+    """A transaction is read whole or not at all; a group goes on where it has committed, after its
+    coordinator was killed."""
+    with KRaftBrokers(controllers, MIXED) as brokers:
+        create(brokers, "orders")
+        for number in range(6):  # their coordinators are on all three brokers
+            settings = {"bootstrap.servers": brokers.bootstrap, "transactional.id": f"t{number}"}
+            producer = Producer(settings)
+            producer.init_transactions(JVM_S)
+            for outcome in (producer.commit_transaction, producer.abort_transaction):
+                producer.begin_transaction()
+                for partition in range(PARTITIONS):
+                    text = f"{number}-{partition}-{outcome.__name__}"
+                    producer.produce("orders", text, partition=partition)
+                outcome(JVM_S)
+        committed = {
+            f"{number}-{partition}-commit_transaction".encode()
+            for number in range(6)
+            for partition in range(PARTITIONS)
+        }
+        how = {"isolation.level": "read_committed"}
+        assert sorted(read_all(brokers, "orders", **how)) == sorted(committed)
+        for victim in (2, 1):
+            check_groups(brokers, victim)
+
+
+def check_groups(brokers, victim):
+    """Six groups commit, a broker dies, and each of them goes on where it was."""
+    groups = [f"group-{victim}-{number}" for number in range(6)]
+    where = TopicPartition("orders", 0, 5)
+    for group in groups:
+        settings = {"bootstrap.servers": brokers.bootstrap, "group.id": group}
+        consumer = Consumer(settings)
+        until(lambda consumer=consumer: commits(consumer, where), JVM_S)
+        consumer.close()
+    brokers.kill(victim)
+    brokers.await_registered(*(MIXED.keys() - {victim}))
+    for group in groups:
+        consumer = Consumer({"bootstrap.servers": brokers.bootstrap, "group.id": group})
+        (found,) = consumer.committed([where], JVM_S)
+        assert found.offset == 5, group
+        consumer.close()
+    brokers.start(victim)
+    brokers.await_registered(*MIXED)
+    brokers.await_in_sync("orders")
+
+
+def commits(consumer, where):
+    return consumer.commit(offsets=[where], asynchronous=False)[0].error is None

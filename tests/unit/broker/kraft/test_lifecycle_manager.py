@@ -1,0 +1,142 @@
+"""A broker's life: registration, heartbeats, unfenced, and the way out."""
+
+import asyncio
+from uuid import UUID
+
+import pytest
+
+from engine.broker.kraft import lifecycle_manager
+from engine.broker.kraft.controller_channel import ControllerChannel
+from engine.broker.kraft.lifecycle_manager import (
+    BROKER_STEPS,
+    BrokerLifecycleManager,
+    BrokerRunState,
+    BrokerStep,
+)
+from engine.config.kraft import KRaftBrokerConfig
+from engine.errors import ApiException, ErrorCode
+from tests.limits import ANSWER_S
+from tests.unit.broker.kraft.quorum import FakeQuorum
+
+REGISTRATION = UUID(int=1)  # stands for the request, which is passed on
+VOTERS = "101@h:1,102@h:2"
+
+
+def manager(quorum, **keys):
+    settings = {
+        "node.id": "1",
+        "controller.quorum.voters": VOTERS,
+        "controller.listener.names": "CONTROLLER",
+        "broker.heartbeat.interval.ms": "5",
+        **{name.replace("_", "."): text for name, text in keys.items()},
+    }
+    config = KRaftBrokerConfig.parse(settings)
+    channel = ControllerChannel(quorum, "broker-1", 5.0)
+    return BrokerLifecycleManager(config, channel, lambda: 40, lambda *_, **__: None)
+
+
+def heard(quorum, *, caught_up=False, fenced=True, may_stop=False, error=ErrorCode.none):
+    quorum.answer(
+        101,
+        error_code=error,
+        is_caught_up=caught_up,
+        is_fenced=fenced,
+        should_shut_down=may_stop,
+    )
+
+
+def run(story):
+    async def limited():
+        async with asyncio.timeout(ANSWER_S):
+            await story()
+
+    asyncio.run(limited())
+
+
+def test_every_state_and_step_is_in_the_table():
+    assert {state for state, _ in BROKER_STEPS} | set(BROKER_STEPS.values()) == set(BrokerRunState)
+    assert {step for _, step in BROKER_STEPS} == set(BrokerStep)
+
+
+def test_a_broker_catches_up_is_unfenced_and_hands_over():
+    """It wants to be fenced until its replicas are ready, and stops when it may."""
+
+    async def story():
+        quorum = FakeQuorum()
+        life = manager(quorum)
+        beating = asyncio.create_task(life.run())
+        heard(quorum)
+        heard(quorum, caught_up=True)
+        await life.until(BrokerRunState.RECOVERY)
+        life.ready()
+        heard(quorum, caught_up=True, fenced=False)
+        await life.until(BrokerRunState.RUNNING)
+        leaving = asyncio.create_task(life.leave())
+        heard(quorum, fenced=False)
+        heard(quorum, fenced=False)
+        heard(quorum, may_stop=True)
+        await leaving
+        await beating
+        messages = [message for _, _, message in quorum.asked]
+        assert messages[0].want_fence
+        assert not messages[-1].want_fence
+        assert messages[-1].want_shut_down
+        assert messages[0].current_metadata_offset == 40
+
+    run(story)
+
+
+def test_a_running_broker_that_is_fenced_goes_on():
+    """It was silent for too long; the next heartbeats unfence it again."""
+
+    async def story():
+        quorum = FakeQuorum()
+        life = manager(quorum)
+        life.state, life.is_ready = BrokerRunState.RUNNING, True
+        heard(quorum, fenced=True)
+        heard(quorum, error=ErrorCode.stale_broker_epoch)
+        beating = asyncio.create_task(life.run())
+        while len(quorum.asked) < 3:
+            await asyncio.sleep(0)
+        assert (life.state, life.is_fenced) == (BrokerRunState.RUNNING, True)
+        assert not any(message.want_fence for *_, message in quorum.asked)
+        beating.cancel()
+
+    run(story)
+
+
+def test_a_refused_registration_is_tried_again(monkeypatch):
+    monkeypatch.setattr(lifecycle_manager, "REFUSED_WAIT_S", 0.0)
+
+    async def story():
+        quorum = FakeQuorum()
+        quorum.answer(101, error_code=ErrorCode.duplicate_broker_registration)
+        quorum.answer(101, error_code=ErrorCode.none, broker_epoch=77)
+        life = manager(quorum)
+        assert await life.register(REGISTRATION) == life.epoch == 77
+
+    run(story)
+
+
+def test_a_broker_that_cannot_register_says_why(monkeypatch):
+    monkeypatch.setattr(lifecycle_manager, "REFUSED_WAIT_S", 0.001)
+
+    async def story():
+        quorum = FakeQuorum()
+        for _ in range(10_000):
+            quorum.answer(101, error_code=ErrorCode.inconsistent_cluster_id)
+        life = manager(quorum, initial_broker_registration_timeout_ms="50")
+        with pytest.raises(ApiException, match=r"unable to register.*inconsistent_cluster_id"):
+            await life.register(REGISTRATION)
+
+    run(story)
+
+
+def test_a_broker_without_a_controller_stops_when_its_session_is_over():
+    async def story():
+        life = manager(FakeQuorum(leader=None), broker_session_timeout_ms="30")
+        life.state = BrokerRunState.RUNNING
+        await life.leave()
+        assert life.state is BrokerRunState.PENDING_CONTROLLED_SHUTDOWN
+
+    run(story)
