@@ -8,8 +8,7 @@
     UpdateFeatures 0-1       an administrator raises a level
 
 The error of a whole request stands above its rows: STALE_BROKER_EPOCH, NOT_CONTROLLER and the like.
-Left out: a downgrade by UpdateFeatures 0, and brokers that migrate from ZooKeeper: they get
-BROKER_ID_NOT_REGISTERED.
+Left out: brokers that migrate from ZooKeeper; they get BROKER_ID_NOT_REGISTERED.
 """
 
 from collections.abc import Iterable
@@ -23,6 +22,7 @@ from engine.metadata.delta import PartitionRegistration
 from engine.metadata.records.brokers import RecordEndpoint, RecordFeature
 from engine.quorum_controller.broker_heartbeats import BrokerHeartbeat
 from engine.quorum_controller.cluster_control import BrokerRegistrationAsked
+from engine.quorum_controller.feature_control import UpgradeType
 from engine.quorum_controller.quorum_controller import FeatureUpdateAsked, HeartbeatReply
 from engine.quorum_controller.replication_control import PartitionChangeAsked
 from engine.quorum_server.controller_service import QuorumControllerService
@@ -146,7 +146,7 @@ class BrokerRequestHandlers:
 
     async def update_features(self, call: Call, request: Any) -> SimpleNamespace:
         updates = [
-            FeatureUpdateAsked(it.feature, it.max_version_level, it.upgrade_type)
+            FeatureUpdateAsked(it.feature, it.max_version_level, _upgrade_type(it))
             for it in request.feature_updates
         ]
         outcome = await attempt(self._update(updates, validate_only=request.validate_only))
@@ -165,6 +165,12 @@ class BrokerRequestHandlers:
         return await self._service.write(
             lambda it, now: it.update_features(updates, validate_only=validate_only)
         )
+
+
+def _upgrade_type(row: Any) -> int:
+    """Version 0 has `allow_downgrade` in place of a type."""
+    is_old = getattr(row, "allow_downgrade", False)
+    return UpgradeType.SAFE_DOWNGRADE if is_old else int(row.upgrade_type)
 
 
 def _partition(index: int, outcome: PartitionRegistration | ApiException) -> SimpleNamespace:

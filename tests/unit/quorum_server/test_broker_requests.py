@@ -13,7 +13,7 @@ from engine.errors import ErrorCode
 from engine.raft.bootstrap import format_directory
 from engine.wire.apis import APIS, Api
 from engine.wire.codec import decode_response, encode_request
-from engine.wire.controller_apis import ControllerApi
+from engine.wire.controller_apis import CONTROLLER_APIS, ControllerApi
 from engine.wire.errors import RequestHeader
 from engine.wire.frame import SIZE
 from engine.wire.primitives import Draft
@@ -156,6 +156,36 @@ def creation(name):
 
 async def create(peer, name):
     return await peer.ask(ControllerApi.CREATE_TOPICS, creation(name))
+
+
+@pytest.mark.parametrize(
+    ("update", "text"),
+    [
+        ({"max_version_level": 8, "upgrade_type": 1}, "only supports versions 1-7"),
+        ({"max_version_level": 6, "upgrade_type": 2}, "might delete metadata"),
+        ({"max_version_level": 6, "upgrade_type": 1}, "without setting the upgrade type"),
+        ({"max_version_level": 6, "upgrade_type": 1, "allow_downgrade": True}, "might delete"),
+    ],
+    ids=str,
+)
+def test_a_level_that_this_node_cannot_have_is_refused(run, update, text):
+    """The last one is a request of version 0, as it is decoded."""
+
+    async def test(peer):
+        await active(peer)
+        row = SimpleNamespace(feature="metadata.version", **update)
+        timeout = timedelta(seconds=5)
+        request = SimpleNamespace(timeout=timeout, feature_updates=[row], validate_only=False)
+        version = 0 if "allow_downgrade" in update else 1
+        header = RequestHeader(ControllerApi.UPDATE_FEATURES, version, 42, "client")
+        data = encode_request(header, request, CONTROLLER_APIS)[SIZE.size :]
+        _, envelope = wrapped(request_data=data)
+        answer = await peer.ask(ControllerApi.ENVELOPE, envelope)
+        (result,) = decode_response(header, answer.response_data, CONTROLLER_APIS).results
+        assert result.error_code is ErrorCode.invalid_update_version
+        assert text in result.error_message
+
+    run(test)
 
 
 # -- Envelope --------------------------------------------------------------------------------
