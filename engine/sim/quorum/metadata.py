@@ -94,6 +94,10 @@ class QuorumMetadata:
     def is_whole(self) -> bool:
         return not self.away and self.has_controller
 
+    def is_settled(self, broker: int, epoch: int) -> bool:
+        known = self.image.brokers.get(broker)
+        return known is not None and known.epoch == epoch and known.is_active
+
     @property
     def up(self) -> list[int]:
         return [id for id in self.controllers if id not in self.away]
