@@ -134,7 +134,8 @@ class Cluster:
         self._rules = rule_files(rules or {}, self.data / "rules")
         self._recorders: list[Recorder] = []
         self._znodes: ZnodeWatcher | None = None
-        self._clients = Clients(lambda: self.bootstrap, self._own_settings())
+        own = self._security.settings() if self._security else {}
+        self._clients = Clients(lambda: self.bootstrap, own)
         for number in range(brokers):
             self._add(number + 1, port + number if port else 0)
 
