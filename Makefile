@@ -67,7 +67,7 @@ check: $(READY) ## lint, format, types, layers
 	$(BIN)/lint-imports --no-cache --no-logo
 
 browser: $(READY) $(SITE) ## drive the lab in a real Chromium or Chrome (or BROWSER_PATH=...)
-	$(BIN)/pytest -n 2 --dist loadscope --no-loadscope-reorder -m 'not long' tests/browser $(ARGS)
+	$(BIN)/pytest -n 3 --dist loadscope --no-loadscope-reorder -m 'not long' tests/browser $(ARGS)
 
 site: $(READY) $(SITE) ## build the site into build/site/: recordings to play, labs, docs
 	PYTHONPATH=labs $(BIN)/python docs/site/build.py $(ARGS)

@@ -35,7 +35,8 @@ if TYPE_CHECKING:
     from widgets.measure.throttle_gauge import ThrottleGauge
     from widgets.oracle.view import Oracle
     from widgets.progress.view import Progress
-    from widgets.quiz import Predict, Question, Quiz
+    from widgets.question.quiz import Predict, Question, Quiz
+    from widgets.quorum.view import QuorumView
     from widgets.replica.view import ReplicaView
     from widgets.stream.view import StreamView
     from widgets.wire.view import WireView
@@ -62,6 +63,7 @@ __all__ = [
     "Progress",
     "Question",
     "Quiz",
+    "QuorumView",
     "RatioBars",
     "ReplicaView",
     "SegmentView",
@@ -90,10 +92,11 @@ _HOME = {
     "Oracle": "widgets.oracle.view",
     "PageMap": "widgets.measure.page_map",
     "PathOfAByte": "widgets.measure.path_of_a_byte",
-    "Predict": "widgets.quiz",
+    "Predict": "widgets.question.quiz",
     "Progress": "widgets.progress.view",
-    "Question": "widgets.quiz",
-    "Quiz": "widgets.quiz",
+    "Question": "widgets.question.quiz",
+    "Quiz": "widgets.question.quiz",
+    "QuorumView": "widgets.quorum.view",
     "RatioBars": "widgets.measure.ratio_bars",
     "ReplicaView": "widgets.replica.view",
     "SegmentView": "widgets.log.view",

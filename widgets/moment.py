@@ -77,7 +77,9 @@ class ViewMoment:
         broker = self.broker(number)
         if broker.status is Status.PAUSED:
             return "paused"
-        if broker.status is Status.UP:
-            return "up" if broker.answers else "starting"
+        if broker.status is Status.UP and broker.answers:
+            return "up"
         word = self.story.last_word(number, self.at)
-        return word.kind.partition(".")[2] if word and word.kind in DEATHS else "down"
+        if word is not None and word.kind in DEATHS:  # its process may be seen for a moment longer
+            return word.kind.partition(".")[2]
+        return "starting" if broker.status is Status.UP else "down"

@@ -37,6 +37,7 @@ PLAYED = {  # in place of the picture of a cell, by the cell's id
     "challenges": {},
     "oracle": {},
     "09_operations": {"noisy-gauge": "oncall-ThrottleGauge"},
+    "10_kraft": {},
     "05_controller": {"view": "failover-ClusterView", "failover-after": "failover-ZooKeeperTree"},
 }
 CLAIMS = load()

@@ -152,7 +152,7 @@ class BrokerServer:
 
     def _debug_server(self, broker: Broker, server: Server) -> DebugServer:
         source = self._source
-        known = (lambda: source.session_id), (lambda: source.quorum)
+        known = (lambda: source.session_id), (lambda: source.quorum), source.metadata
         return DebugServer(self._environment.home, broker, server, *known)
 
     async def _wait_until_known(self, broker: Broker) -> bool:

@@ -51,8 +51,7 @@ from engine.wire.apis import Api, ApiKey
 from engine.wire.codec import decode_request, encode_response
 from engine.wire.errors import RequestHeader, UnservedVersion
 from engine.wire.frame import Frame
-from engine.wire.kraft_apis import TOPIC_IDS_SINCE
-from engine.wire.topic_ids import with_names
+from engine.wire.topic_ids import TOPIC_IDS_SINCE, with_names
 
 ADMINISTRATION = (
     Api.CREATE_TOPICS,

@@ -80,6 +80,9 @@ class MetadataSource(Protocol):
     def quorum(self) -> Mapping[str, Any] | None:
         """Of a controller in the same process: its state, for labs; None if there is none."""
 
+    def metadata(self, topic: str | None) -> Mapping[str, Any]:
+        """Brokers, topics, and the partitions of one, as the quorum has them, for labs."""
+
     @property
     def session_id(self) -> int | None:
         """Of a session with ZooKeeper; None while there is none."""

@@ -39,9 +39,9 @@ from engine.cluster.faults import STOP_TIMEOUT_S, Faults
 from engine.cluster.kafka_process import KAFKA, OURS, KafkaProcess, jars
 from engine.cluster.kafka_reporter import KafkaReporter
 from engine.cluster.link_faults import FIRST_CONTROLLER, End, LinkFaults, controller
-from engine.cluster.metadata_servers import MetadataServers, MetadataView
+from engine.cluster.metadata_servers import MetadataServers, DecidedMetadata
 from engine.cluster.observer import Observer
-from engine.cluster.quorum_view import QuorumView
+from engine.cluster.quorum_metadata_view import QuorumMetadataView
 from engine.cluster.recorded_files import FILES_TRACK, FileTrack, WantedFiles
 from engine.cluster.recording import NO_TRACKS, Recorder, Track
 from engine.cluster.request_faults import ApiName, ErrorName, RequestFaultSender
@@ -121,7 +121,7 @@ class Cluster:
             self._servers: MetadataServers = self._quorum
             if self._quorum.controllers:
                 self._config = by_role(self._config).broker
-            self.view: MetadataView = QuorumView(self._observer, self._voters)
+            self.view: DecidedMetadata = QuorumMetadataView(self._observer, self._voters)
         else:
             self._servers = ZookeeperEnsemble(
                 self.data, zookeepers, zookeeper, self._keep, self._observer.note_at

@@ -2,7 +2,7 @@
 
     MetadataServers    their processes: ZookeeperEnsemble (ensemble.py), ControllerQuorum
                        (controller_quorum.py)
-    MetadataView       what they have of topics and brokers: ZookeeperView, QuorumView
+    DecidedMetadata       what they have of topics and brokers: ZookeeperView, QuorumMetadataView
     MetadataAddress    how a broker is told where they are
 
 A cluster has one kind of them. All the rest of it does not know which.
@@ -100,7 +100,7 @@ class PartitionLeadership(NamedTuple):
     isr: tuple[int, ...]
 
 
-class MetadataView(Protocol):
+class DecidedMetadata(Protocol):
     """What is true, not what one broker believes."""
 
     def topics(self) -> list[str]: ...

@@ -140,6 +140,10 @@ class StateMerger:
             {**controllers, **{node: members[node] for node in self._combined}}
         )
         active = _active(self._controllers) if self._controllers else _controller(brokers)
+        if active in self._controllers:
+            for number in self._controllers[active].fenced:
+                if number in brokers:
+                    brokers[number] = replace(brokers[number], fenced=True)
         return ClusterState(
             *(at, active, brokers, self._partitions, tuple(links)),
             *(self._groups, self._transactions),

@@ -14,7 +14,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from engine.cluster.metadata_servers import (
-    MetadataView,
+    DecidedMetadata,
     PartitionLeadership,
     no_such_partition,
 )
@@ -47,7 +47,7 @@ class Served(Protocol):
     def consumer(self, config: Mapping[str, Any]) -> "Consumer": ...
     def state(self) -> ClusterState: ...
     @property
-    def view(self) -> MetadataView: ...
+    def view(self) -> DecidedMetadata: ...
     def wait(self, what: str, condition: Callable[[], T], seconds: float = 60) -> T: ...
 
 

@@ -19,7 +19,7 @@ from typing import Any
 
 from engine.broker.debug.control_server import ControlServer, Requests, change_links, events_after
 from engine.broker.events import Ring
-from engine.broker.kraft.quorum_node import quorum_facts
+from engine.broker.kraft.quorum_node import metadata_facts, quorum_facts
 from engine.links import Links
 from engine.metadata.image import MetadataImage
 from engine.raft.raft_client import RaftClient
@@ -57,17 +57,3 @@ class ControllerDebugServer(ControlServer):
             "events": self._events.total,
             "faults": {name: asdict(link) for name, link in self._links.faults().items()},
         }
-
-
-def metadata_facts(image: MetadataImage, topic: str | None) -> dict[str, Any]:
-    """What is known of topics and brokers, and of the partitions of one topic: leader, ISR."""
-    found = image.topics.get(topic) if topic is not None else None
-    return {
-        "offset": image.offset,
-        "topics": list(image.topics),
-        "unfenced": sorted(id for id, broker in image.brokers.items() if not broker.fenced),
-        "partitions": {
-            number: (partition.leader, partition.isr)
-            for number, partition in (found.partitions.items() if found else ())
-        },
-    }

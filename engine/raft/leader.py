@@ -15,7 +15,7 @@
 Invariant: the high watermark only grows, and lies beyond the start of the epoch, or is unknown.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from engine.errors import ErrorCode
@@ -40,6 +40,11 @@ class ParkedFetch(NamedTuple):
     id: int
     request: RaftFetchRequest
     deadline: int
+
+
+def majority_end(ends: Sequence[int]) -> int:
+    """The largest log end that a majority has reached, by the log end of each voter."""
+    return sorted(ends, reverse=True)[len(ends) // 2]
 
 
 class RaftLeader:
@@ -172,8 +177,7 @@ class RaftLeader:
 
     def _advance(self) -> None:
         """Move the high watermark to the largest log end that a majority of voters has."""
-        ends = sorted((self.ends.get(voter, 0) for voter in self._identity.voters), reverse=True)
-        self._commit(ends[self._identity.majority - 1])
+        self._commit(majority_end([self.ends.get(voter, 0) for voter in self._identity.voters]))
 
     def _commit(self, offset: int) -> None:
         if offset > max(self.epoch_start, self.high_watermark or 0):

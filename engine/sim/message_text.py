@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from engine.errors import ErrorCode
+from engine.sim.quorum.controller_peer import ControllerRequest
 from engine.sim.serving import Consume, Consumed, Locate, Produce, Produced
 from engine.sim.transaction_text import transaction_text
 from engine.sim.zookeeper.client import (
@@ -19,11 +20,16 @@ from engine.sim.zookeeper.client import (
     RequestBatch,
 )
 from engine.storage.records import stream
+from engine.wire.controller_apis import ControllerApi
 from engine.wire.fetch import FetchAnswer
 from engine.zookeeper import znodes
 from engine.zookeeper.requests import Changed, Create, Delete, Multi, Set
 
 ROUTINE = "UpdateMetadata", "Metadata", "Partition", "None", "Heartbeat", "FindCoordinator"
+
+
+# Periodic requests to controllers.
+OF_CONTROLLERS = {ControllerApi.FETCH, ControllerApi.BROKER_HEARTBEAT}
 
 
 def message_text(what: Any) -> tuple[str, bool] | None:
@@ -47,6 +53,10 @@ def message_text(what: Any) -> tuple[str, bool] | None:
 
 def _conversation(what: Any) -> tuple[str, bool]:
     match what:
+        case ControllerRequest(api):
+            return api.name.title().replace("_", ""), api in OF_CONTROLLERS
+        case bytes():
+            return "response", True
         case Produce(partition, batch, acks):
             values = [(each.value or b"").decode() for each in stream(batch)]
             level = "all" if acks < 0 else acks

@@ -39,6 +39,10 @@ class SimulatedMetadata(Protocol):
     def is_whole(self) -> bool:
         """Whether all servers are there, and one leads."""
 
+    def is_settled(self, broker: int, epoch: int) -> bool:
+        """Whether the cluster knows the broker by the process that has this epoch, and will not
+        find out later that an earlier one has died."""
+
     @property
     def up(self) -> list[int]:
         """The servers that serve: of ZooKeeper, or controllers."""

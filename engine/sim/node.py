@@ -79,6 +79,11 @@ class SimulatedBroker:
         return self.current
 
     @property
+    def process(self) -> SimulatedProcess | None:
+        """None while the broker is down."""
+        return None if self.current is None else self.current.process
+
+    @property
     def broker(self) -> Broker | None:
         """None while the process is down or still starting."""
         return self.current.built if self.current is not None else None

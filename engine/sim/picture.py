@@ -10,11 +10,14 @@ from collections.abc import Iterator
 from typing import Any, cast
 
 from engine.broker.debug.debug_server import CAUGHT_UP, DebugConnection, Row
+from engine.broker.kraft.quorum_node import quorum_facts
 from engine.cluster.state import ClusterState, LinkState, Status
 from engine.cluster.state_merger import ProcessState, StateMerger
 from engine.model import NO_BROKER, TopicPartition
 from engine.replication.log_read import last_stable
 from engine.sim.node import PORT, RunningBroker, SimulatedBroker
+from engine.sim.process import SimulatedProcess
+from engine.sim.quorum.metadata import QUORUM_PORT, QuorumMetadata
 from engine.sim.world import World
 
 
@@ -36,10 +39,28 @@ class Picture:
                     self._reported[broker] = DebugConnection()
                 self._view.update(broker, len(incarnations), self._answer(node, running))
         members = {
-            broker: ProcessState(_status(node), 0, PORT + broker)
+            broker: ProcessState(
+                _status(node.current.process if node.current else None), 0, PORT + broker
+            )
             for broker, node in self._world.nodes.items()
         }
-        return self._view.snapshot(self._world.clock.now, members, self._links())
+        return self._view.snapshot(
+            self._world.clock.now, members, self._links(), self._controllers()
+        )
+
+    def _controllers(self) -> dict[int, ProcessState]:
+        """Their processes; what those that run would report is taken on the way."""
+        if not isinstance(quorum := self._world.metadata, QuorumMetadata):
+            return {}
+        for id in quorum.up:
+            controller = quorum.controllers[id].controller
+            assert controller is not None
+            facts = quorum_facts(controller.raft.client, controller.loader.image)
+            self._view.update_controller(id, facts)
+        return {
+            id: ProcessState(_status(node.current), 0, QUORUM_PORT + id)
+            for id, node in quorum.controllers.items()
+        }
 
     def _answer(self, node: SimulatedBroker, running: RunningBroker) -> dict[str, Any]:
         rows, gone = self._reported[node.id].changed_rows(_rows(node, running))
@@ -105,10 +126,10 @@ def _rows(node: SimulatedBroker, running: RunningBroker) -> Iterator[tuple[Topic
             yield topic_partition, row
 
 
-def _status(node: SimulatedBroker) -> Status:
-    if node.current is None:
+def _status(process: SimulatedProcess | None) -> Status:
+    if process is None:
         return Status.DOWN
-    return Status.PAUSED if node.current.process.paused else Status.UP
+    return Status.PAUSED if process.paused else Status.UP
 
 
 def _end(machine: str) -> str:

@@ -10,8 +10,6 @@ from collections.abc import Mapping
 
 from engine.wire.apis import APIS, Api, ApiKey
 
-TOPIC_IDS_SINCE = 13  # the version of Fetch that has no names of topics
-
 
 class KRaftApi(ApiKey):
     """An API of a broker that has other versions there, or none, with ZooKeeper."""

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 from uuid import UUID
 
+TOPIC_IDS_SINCE = 13  # the version of Fetch that has no names of topics
 UNKNOWN = "?"
 
 

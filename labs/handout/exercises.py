@@ -103,6 +103,14 @@ LABS: Mapping[str, Lab] = MappingProxyType(
                 Exercise("lag-exercise", "lag-exercise-run", "causes", 3),
             ],
         ),
+        "10_kraft": Lab(
+            "kraft",
+            [
+                Exercise("exercise-1", "try-1", "up_to_date", 2),
+                Exercise("exercise-2", "try-2", "committed", 3),
+                Exercise("exercise-3", "exercise-3-try", "resigned", 1, "resigned(mine)"),
+            ],
+        ),
         "03_rebalance": Lab(
             "rebalance",
             [

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from random import Random
 from typing import NamedTuple
 
+from engine.model import Callbacks
 from engine.raft.messages import RaftMessage
 from engine.sim.clock import Clock
 
@@ -32,8 +33,13 @@ Received = Callable[[int, RaftMessage, Lives], None]  # from, what with the rece
 
 
 class RaftNetwork:
-    def __init__(self, clock: Clock, random: Random, received: Received) -> None:
+    def __init__(
+        self, clock: Clock, random: Random, received: Received, usual: RaftWay = SOUND_WAY
+    ) -> None:
         self.ways: dict[tuple[int, int], RaftWay] = {}  # those with a fault
+        # From whom, and the delay; None: it is lost on its way.
+        self.sent = Callbacks[[int, RaftMessage, int | None]]()
+        self._usual = usual
         self._clock = clock
         self._random = random
         self._received = received
@@ -43,13 +49,15 @@ class RaftNetwork:
         self.ways[one, other] = self.ways[other, one] = RaftWay(is_cut=True)
 
     def send(self, source: int, message: RaftMessage, lives: Lives) -> None:
-        way = self.ways.get((source, message.peer), SOUND_WAY)
+        way = self.ways.get((source, message.peer), self._usual)
         if way.is_cut or (way.loss and self._random.random() < way.loss):
+            self.sent(source, message, None)
             return
         doubled = way.doubling and self._random.random() < way.doubling
         for _ in range(2 if doubled else 1):
             shortest, longest = way.delay_ms
             delay = shortest + int(self._random.random() * (longest - shortest + 1))
+            self.sent(source, message, delay)
             self._clock.after(delay, self._arrive, source, message, lives)
 
     def _arrive(self, source: int, message: RaftMessage, lives: Lives) -> None:

@@ -50,7 +50,7 @@ class QuorumNode:
         self._rules, self._log = defect.rules, defect.log
         self._clock = clock
         self._random = random
-        self._speed = speed
+        self.speed = speed
         self._inbox: list[RaftMessage] = []
         self._timer: Timer | None = None
         self._timer_at = 0
@@ -58,7 +58,7 @@ class QuorumNode:
     @property
     def now(self) -> int:
         """Its own clock."""
-        return int(self._clock.now * self._speed)
+        return int(self._clock.now * self.speed)
 
     @property
     def is_up(self) -> bool:
@@ -170,7 +170,7 @@ class QuorumNode:
     def _schedule(self) -> None:
         """Keep the timer that rings first: if it rings too early, the next one is set then."""
         assert self.client is not None
-        at = max(self._clock.now + 1, int(self.client.deadline(self.now) / self._speed) + 1)
+        at = max(self._clock.now + 1, int(self.client.deadline(self.now) / self.speed) + 1)
         if self._timer is None or not self._timer.pending or at < self._timer_at:
             if self._timer is not None:
                 self._timer.cancel()

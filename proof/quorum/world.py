@@ -9,6 +9,7 @@ Node ids: 1, 2, 3 ... vote, 9 observes. A message to a process that has died sin
 lost: its connection went with it.
 """
 
+from collections.abc import Sequence
 from random import Random
 
 from engine.raft.messages import RaftMessage
@@ -17,7 +18,7 @@ from engine.sim.clock import Clock
 from engine.storage import records
 from engine.storage.records import Record
 from proof.quorum.defects import SOUND_QUORUM, QuorumDefect
-from proof.quorum.network import RaftNetwork
+from proof.quorum.network import SOUND_WAY, RaftNetwork, RaftWay
 from proof.quorum.node import QuorumNode
 
 OBSERVER = 9
@@ -41,10 +42,12 @@ class QuorumWorld:
         *,
         defect: QuorumDefect = SOUND_QUORUM,
         config: QuorumConfig = QUICK,
+        observers: Sequence[int] = (OBSERVER,),
+        way: RaftWay = SOUND_WAY,
     ) -> None:
         self.random = Random(seed)
         self.clock = Clock()
-        self.network = RaftNetwork(self.clock, self.random, self._received)
+        self.network = RaftNetwork(self.clock, self.random, self._received, way)
         ids = frozenset(range(1, voters + 1))
         self.nodes = {
             id: QuorumNode(
@@ -55,7 +58,7 @@ class QuorumWorld:
                 self.random,
                 1 + self.random.uniform(-DRIFT, DRIFT),
             )
-            for id in (*sorted(ids), OBSERVER)
+            for id in (*sorted(ids), *observers)
         }
         self.voters = [self.nodes[id] for id in sorted(ids)]
         self._sent = 0  # numbers the records of the application

@@ -5,6 +5,8 @@
   7.031  │        │        │        │        ●        ┆        │   isr.changed orders-0 isr=2,1
   7.500  │        │        │                 │        ┆        │   * broker.killed broker=1
 
+Without ZooKeeper the last columns are those of the controllers.
+
 │ up, ┆ paused, blank: down. A message is drawn when it is sent, with the time that it takes (longer
 on a cut link); × for a lost one; ○ for a request of the controller to its own broker. A star marks
 what was done to the cluster, and events of a group's members.
@@ -13,8 +15,10 @@ what was done to the cluster, and events of a group's members.
 from collections.abc import Mapping, Sequence
 
 from engine.cluster.event_stream import ClusterEvent
+from engine.cluster.link_faults import FIRST_CONTROLLER
 from engine.cluster.state import ClusterState, Status
 from engine.sim.peer import machine
+from engine.sim.quorum.controller_peer import controller_machine
 from proof.storms.group_workload import MEMBERS
 from proof.storms.moment import Moment, TraceMessage
 from proof.storms.workload import MACHINES
@@ -31,8 +35,10 @@ def draw(moments: Sequence[Moment], *, routine: bool = False) -> str:
     brokers = [*moments[-1].state.brokers]
     seen = {each.source for moment in moments for each in moment.messages}
     clients = [*MACHINES, *(each for each in MEMBERS if each in seen)]
-    places = {name: at for at, name in enumerate([*clients, *map(machine, brokers), "zookeeper"])}
-    titles = [*clients, *map(str, brokers), "zookeeper"]
+    controllers = [*moments[-1].state.controllers]
+    servers = [_machine(node) for node in controllers] or ["zookeeper"]
+    places = {name: at for at, name in enumerate([*clients, *map(_machine, brokers), *servers])}
+    titles = [*clients, *map(str, [*brokers, *(controllers or servers)])]
     head = "s".rjust(LEFT - 2) + "  " + "".join(title.ljust(WIDTH) for title in titles)
     lines = [head.rstrip()]
     for moment in moments:
@@ -48,7 +54,10 @@ def draw(moments: Sequence[Moment], *, routine: bool = False) -> str:
 
 
 def _marks(state: ClusterState, clients: int) -> str:
-    marks = ["│"] * clients + [MARKS[each.status] for each in state.brokers.values()] + ["│"]
+    statuses = [broker.status for broker in state.brokers.values()]
+    statuses += [controller.status for controller in state.controllers.values()]
+    marks = ["│"] * clients + [MARKS[status] for status in statuses]
+    marks += [] if state.controllers else ["│"]  # ZooKeeper
     return "".join(mark.ljust(WIDTH) for mark in marks)
 
 
@@ -60,8 +69,12 @@ def _happened(each: ClusterEvent, marks: str, places: Mapping[str, int]) -> str:
     text = f"{each.kind}{about} {facts}"
     if each.broker is None:
         return f"{marks}* {text}"
-    at = places[machine(each.broker)] * WIDTH
+    at = places[_machine(each.broker)] * WIDTH
     return f"{marks[:at]}●{marks[at + 1 :]}{text}"
+
+
+def _machine(node: int) -> str:
+    return machine(node) if node < FIRST_CONTROLLER else controller_machine(node)
 
 
 def _plain(value: object) -> str:

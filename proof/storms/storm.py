@@ -30,7 +30,8 @@ from random import Random
 
 from engine.config import BrokerConfig
 from engine.config.kraft import KRaftBrokerConfig
-from engine.model import TopicPartition
+from engine.model import NO_BROKER, TopicPartition
+from engine.sim.node import SimulatedBroker
 from engine.sim.world import World
 from engine.sim.zookeeper.metadata import ZookeeperMetadata
 from engine.wire.apis import Api
@@ -165,12 +166,19 @@ class Storm:
         has all its servers, or the quorum its controllers: no session is about to end."""
         if not self._world.metadata.is_whole:
             return False
-        running_brokers = [node.current for node in self._world.nodes.values()]
-        stays = all(running is not None and not running.is_stopping for running in running_brokers)
+        stays = all(self._stays(node) for node in self._world.nodes.values())
         return (stays and not self._paused) and all(
             set(self._world.isr(each)) == set(self._world.replicas(each))
             for each in self._partitions
         )
+
+    def _stays(self, node: SimulatedBroker) -> bool:
+        """Whether a broker runs, is not stopping, and the cluster knows the process that runs."""
+        running = node.current
+        if running is None or running.is_stopping:
+            return False
+        epoch = node.broker.replicas.broker_epoch if node.broker is not None else NO_BROKER
+        return self._world.metadata.is_settled(node.id, epoch)
 
     def _pause(self) -> None:
         if broker := self._victim():

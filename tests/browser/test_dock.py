@@ -27,7 +27,8 @@ CELLS = """() => {
         <div id="${id}"></div></div>`);
     document.querySelector("main").innerHTML = `<div class="jp-NotebookPanel">
         <div class="jp-Notebook" style="top: 30px; height: calc(100% - 30px)">
-        <div class="jp-WindowedPanel-outer">${cells.join("")}</div></div></div>`;
+        <div class="jp-WindowedPanel-outer">
+        <div class="jp-WindowedPanel-viewport">${cells.join("")}</div></div></div></div>`;
     const style = document.createElement("style");
     style.textContent = `.jp-NotebookPanel { position: relative; height: 677px; }
         .jp-Notebook { position: absolute; left: 0; width: 100%; overflow: hidden; }

@@ -117,3 +117,16 @@ def test_a_broker_that_may_not_join_says_why(kraft, tmp_path):
     (tmp_path / "twin" / "meta.properties").write_text(own)
     said = refused(kraft, tmp_path / "twin", 1, short)
     assert "duplicate_broker_registration" in said
+
+
+def test_nodes_that_are_broker_and_controller_elect_and_go_on():
+    """The one that leads the quorum is killed, with all that it led as a broker."""
+    with Cluster(brokers=3, metadata="kraft", controllers=0, config=SESSION | QUICK) as kraft:
+        admin = created(kraft)
+        write(kraft)
+        victim = kraft.state().controller
+        kraft.kill(victim)
+        until(lambda: in_sync(admin, {1, 2, 3} - {victim}), CHANGE_S)
+        write(kraft)
+        kraft.restart(victim)
+        until(lambda: in_sync(admin, {1, 2, 3}), CHANGE_S)

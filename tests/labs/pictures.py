@@ -23,7 +23,7 @@ from tests.browser.conftest import BROWSERS, FLAGS
 from tests.labs.reader import Reader
 from tests.labs.split import explain_terms, name_situations, write
 from widgets.estimate.view import Estimate
-from widgets.quiz import Quiz
+from widgets.question.quiz import Quiz
 from widgets.scene import Scene
 from widgets.stage import SceneWidget
 

@@ -1,5 +1,6 @@
 """Our brokers and Apache Kafka's on one quorum of controllers, without ZooKeeper, at level 7."""
 
+import json
 import threading
 
 import pytest
@@ -7,11 +8,12 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from engine.cluster.kafka_process import KAFKA, OURS
-from tests.cluster.controllers import Controllers
+from tests.cluster.controllers import CLUSTER_ID, Controllers
 from tests.cluster.kraft_brokers import KRaftBrokers
 from tests.interop.watch import until
 from tests.limits import CHANGE_S, JVM_S
 from tests.real.jars import KRAFT, check
+from tests.real.kafka import tool
 
 PARTITIONS = 3
 SESSION = ("broker.session.timeout.ms=4000",)
@@ -171,3 +173,39 @@ def check_groups(brokers, victim):
 
 def commits(consumer, where):
     return consumer.commit(offsets=[where], asynchronous=False)[0].error is None
+
+
+QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
+TOPICS = "org.apache.kafka.tools.TopicCommand"
+CONFIGS = "kafka.admin.ConfigCommand"
+MOVES = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
+NODES = "org.apache.kafka.tools.ClusterTool"
+
+
+def test_kafkas_tools_on_our_brokers(controllers, tmp_path):
+    """They ask a broker, which passes on what the controller has to decide."""
+    with KRaftBrokers(controllers, dict.fromkeys(MIXED, OURS)) as brokers:
+        where = "--bootstrap-server", brokers.bootstrap
+
+        def run(name, *arguments):
+            done = tool(name, *arguments, folder=KRAFT.folder)
+            assert done.code == 0, done
+            return done.out
+
+        run(TOPICS, *where, *["--create", "--topic", "orders", "--partitions", "1"])
+        topic = ("--entity-type", "topics", "--entity-name", "orders")
+        run(CONFIGS, *where, "--alter", *topic, "--add-config", "retention.ms=777777")
+        assert "retention.ms=777777" in run(CONFIGS, *where, "--describe", *topic)
+        moves = tmp_path / "moves.json"
+        move = {"topic": "orders", "partition": 0, "replicas": [3, 2]}
+        moves.write_text(json.dumps({"version": 1, "partitions": [move]}))
+        file = "--reassignment-json-file", str(moves)
+        run(MOVES, *where, *file, "--execute")
+        until(lambda: "is completed" in run(MOVES, *where, *file, "--verify"), JVM_S)
+        assert "Replicas: 3,2" in run(TOPICS, *where, "--describe", "--topic", "orders")
+        assert "LeaderId:" in run(QUORUM, *where, "describe", "--status")
+        assert CLUSTER_ID in run(NODES, "cluster-id", *where)
+        brokers.kill(1)
+        brokers.await_registered(2, 3)
+        run(NODES, "unregister", *where, "--id", "1")
+        run(TOPICS, *where, "--delete", "--topic", "orders")

@@ -144,8 +144,9 @@ function remove(notebook, displaced) {
 }
 
 // Keep the active cell in sight when the dock comes, when pictures are laid out for their new widths,
-// and when Enter has made another cell the active one: JupyterLab scrolls to it as if the notebook had
-// all of its panel. Once the learner has scrolled or clicked, the page stays where it is.
+// when an output above it grows, and when Enter has made another cell the active one: JupyterLab scrolls
+// to it as if the notebook had all of its panel. Once the learner has scrolled or clicked, the page stays
+// where it is.
 function following(notebook) {
   const outer = notebook.querySelector(".jp-WindowedPanel-outer");
   let follows = true;
@@ -156,21 +157,25 @@ function following(notebook) {
     const seen = Math.min(at.bottom, within.bottom) - Math.max(at.top, within.top);
     if (seen < Math.min(at.height, within.height / 2)) outer.scrollTop += at.top - within.top - ABOVE_IT;
   };
+  const soon = () => requestAnimationFrame(show);
   const stay = () => (follows = false);
   const listeners = {
     keydown: ({ key }) => (follows = key === "Enter"),
-    focusin: () => requestAnimationFrame(show), // JupyterLab scrolls first
+    focusin: soon, // JupyterLab scrolls first
+    scroll: soon, // or later
     pointerdown: stay,
     wheel: stay,
     touchmove: stay,
   };
-  const how = { capture: true, passive: true };
+  const end = new AbortController();
+  const how = { capture: true, passive: true, signal: end.signal };
   for (const [name, hear] of Object.entries(listeners)) notebook.addEventListener(name, hear, how);
   const observer = new ResizeObserver(show);
-  for (const each of [outer, ...outer.querySelectorAll(".jp-Cell")]) observer.observe(each);
+  // Not each cell: those that are far away come to the page later. All of them are in the viewport.
+  for (const each of [outer, outer.querySelector(".jp-WindowedPanel-viewport")]) observer.observe(each);
   return () => {
     observer.disconnect();
-    for (const [name, hear] of Object.entries(listeners)) notebook.removeEventListener(name, hear, how);
+    end.abort();
   };
 }
 

@@ -16,6 +16,7 @@
             {"ask": "trace", "on": true, "frames": true}     the requests, with their bytes
             {"ask": "count", "on": true}                     their number, in the state
             {"ask": "controller"}                            the controller's state, if it is one
+            {"ask": "metadata", "topic": "orders"}           without ZooKeeper: what is committed
 
 The connections, and what a request and a response look like: control_server.py.
 
@@ -85,6 +86,7 @@ class DebugServer:
         server: Server,
         session: Callable[[], int | None],  # with ZooKeeper; None while there is no connection
         quorum: Callable[[], Mapping[str, Any] | None],  # of a controller in the same process
+        metadata: Callable[[str | None], Mapping[str, Any]],  # with the partitions of a topic
     ) -> None:
         self._broker = broker
         self._broker_server = server
@@ -96,6 +98,7 @@ class DebugServer:
         self._counted: tuple[int, dict[str, tuple[int, int]]] = (0, {})  # when, and the rows
         self._requests: Mapping[str, Callable[..., Any]] = {
             "controller": broker.gateway.snapshot,
+            "metadata": lambda topic=None: metadata(topic),
             "events": partial(events_after, self._events),
             "links": partial(change_links, self._links),
             "fail": self._fail,

@@ -39,7 +39,7 @@ from engine.wire.fetch import (
     FetchedPartition,
     FetchedTopic,
 )
-from engine.wire.kraft_apis import TOPIC_IDS_SINCE
+from engine.wire.topic_ids import TOPIC_IDS_SINCE
 
 FOLLOWERS_SINCE = 11  # the version from which a consumer may read from a follower
 

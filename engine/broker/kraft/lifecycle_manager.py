@@ -4,10 +4,6 @@
     BrokerHeartbeat    ──> every broker.heartbeat.interval.ms: how far it has read the metadata
                        <── caught up? fenced? may it stop?
 
-    STARTING ── CAUGHT_UP ──> RECOVERY ── UNFENCED ──> RUNNING ── LEAVE ──> PENDING_CONTROLLED_
-        │                        │                                          SHUTDOWN
-        └──────── LEAVE ─────────┴────────> SHUTTING_DOWN <──── MAY_STOP ──────┘
-
 While it starts, a broker wants to be fenced: it leads nothing, and clients do not see it. When it
 has read the metadata up to its own registration, it applies them to its replicas, and asks to be
 unfenced. Without heartbeats for broker.session.timeout.ms the controller fences it, and elects
@@ -21,8 +17,7 @@ initial.broker.registration.timeout.ms are over.
 
 import asyncio
 import logging
-from collections.abc import Callable, Mapping
-from enum import Enum
+from collections.abc import Callable
 from typing import Any
 
 from kio.schema.broker_heartbeat.v0.request import BrokerHeartbeatRequest
@@ -31,39 +26,13 @@ from kio.schema.broker_registration.v1.request import BrokerRegistrationRequest
 from engine.broker.kraft.controller_channel import ControllerChannel
 from engine.config.kraft import KRaftBrokerConfig
 from engine.errors import ApiException, ErrorCode
+from engine.metadata.broker_states import BROKER_STEPS, BrokerRunState, BrokerStep
 from engine.wire.controller_apis import ControllerApi
 
 REFUSED_WAIT_S = 0.2  # after a registration that was refused, until the next one
 LEAVING_WAIT_S = 0.1  # between two heartbeats of a broker that hands over its leaderships
 
 log = logging.getLogger(__name__)
-
-
-class BrokerRunState(Enum):
-    """Kafka's states of a broker"""
-
-    STARTING = "starting"  # reads the metadata
-    RECOVERY = "recovery"  # applies them to its replicas; it wants to be unfenced
-    RUNNING = "running"
-    PENDING_CONTROLLED_SHUTDOWN = "pending controlled shutdown"  # hands over its leaderships
-    SHUTTING_DOWN = "shutting down"
-
-
-class BrokerStep(Enum):
-    CAUGHT_UP = "caught up"
-    UNFENCED = "unfenced"
-    LEAVE = "leave"
-    MAY_STOP = "may stop"
-
-
-BROKER_STEPS: Mapping[tuple[BrokerRunState, BrokerStep], BrokerRunState] = {
-    (BrokerRunState.STARTING, BrokerStep.CAUGHT_UP): BrokerRunState.RECOVERY,
-    (BrokerRunState.RECOVERY, BrokerStep.UNFENCED): BrokerRunState.RUNNING,
-    (BrokerRunState.STARTING, BrokerStep.LEAVE): BrokerRunState.SHUTTING_DOWN,
-    (BrokerRunState.RECOVERY, BrokerStep.LEAVE): BrokerRunState.SHUTTING_DOWN,
-    (BrokerRunState.RUNNING, BrokerStep.LEAVE): BrokerRunState.PENDING_CONTROLLED_SHUTDOWN,
-    (BrokerRunState.PENDING_CONTROLLED_SHUTDOWN, BrokerStep.MAY_STOP): BrokerRunState.SHUTTING_DOWN,
-}
 
 
 class BrokerLifecycleManager:

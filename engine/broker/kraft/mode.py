@@ -37,12 +37,13 @@ from engine.broker.kraft.alter_partition import AlterPartitionManager
 from engine.broker.kraft.controller_channel import ControllerChannel
 from engine.broker.kraft.forwarding import FORWARDED, ForwardingManager
 from engine.broker.kraft.gateway import KRaftGateway
-from engine.broker.kraft.lifecycle_manager import BrokerLifecycleManager, BrokerRunState
-from engine.broker.kraft.quorum_node import NodeQuorum
+from engine.broker.kraft.lifecycle_manager import BrokerLifecycleManager
+from engine.broker.kraft.quorum_node import NodeQuorum, metadata_facts
 from engine.broker.metadata_source import SourceContext, StoppedWhileStarting
 from engine.config.kraft import KRaftBrokerConfig
 from engine.config.listeners import PROTOCOLS
 from engine.errors import ErrorCode
+from engine.metadata.broker_states import BrokerRunState
 from engine.metadata.delta import MetadataDelta, ReplicaStop
 from engine.metadata.image import ImageChanges, MetadataImage
 from engine.metadata.image_delta import ImageDelta
@@ -232,6 +233,9 @@ class KRaftMode:
     def quorum(self) -> Mapping[str, Any] | None:
         node = self._node
         return node.facts() if node.raft.client.identity.is_voter else None
+
+    def metadata(self, topic: str | None) -> Mapping[str, Any]:
+        return metadata_facts(self._node.loader.image, topic)
 
     @property
     def session_id(self) -> int | None:

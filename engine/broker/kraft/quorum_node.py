@@ -60,3 +60,17 @@ def quorum_facts(client: RaftClient, image: MetadataImage) -> dict[str, Any]:
         "high_watermark": client.high_watermark,
         "voters": sorted(client.identity.voters),
     }
+
+
+def metadata_facts(image: MetadataImage, topic: str | None) -> dict[str, Any]:
+    """What is known of topics and brokers, and of the partitions of one topic: leader, ISR."""
+    found = image.topics.get(topic) if topic is not None else None
+    return {
+        "offset": image.offset,
+        "topics": list(image.topics),
+        "unfenced": sorted(id for id, broker in image.brokers.items() if not broker.fenced),
+        "partitions": {
+            number: (partition.leader, partition.isr)
+            for number, partition in (found.partitions.items() if found else ())
+        },
+    }

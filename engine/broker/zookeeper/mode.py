@@ -242,6 +242,9 @@ class ZooKeeperMode:
     def quorum(self) -> None:
         return None
 
+    def metadata(self, topic: str | None) -> Mapping[str, Any]:
+        raise ValueError("the metadata is in ZooKeeper")
+
     @property
     def session_id(self) -> int | None:
         return self._zookeeper.session_id

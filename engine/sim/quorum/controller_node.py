@@ -32,7 +32,11 @@ from engine.sim.event_forwarder import EventForwarder
 from engine.sim.loop import Loop
 from engine.sim.network import Network
 from engine.sim.process import Reply, SimulatedProcess
-from engine.sim.quorum.controller_peer import SimulatedControllerPeer, controller_machine
+from engine.sim.quorum.controller_peer import (
+    ControllerRequest,
+    SimulatedControllerPeer,
+    controller_machine,
+)
 from engine.sim.quorum.quorum_disk import QuorumDisk
 from engine.wire.frame import SIZE
 
@@ -106,9 +110,13 @@ class SimulatedController:
         self.controller.raft.start()
 
     def _handle(
-        self, process: SimulatedProcess, controller: ControllerNode, frame: bytes, reply: Reply
+        self,
+        process: SimulatedProcess,
+        controller: ControllerNode,
+        request: ControllerRequest,
+        reply: Reply,
     ) -> None:
-        process.spawn(_answer(controller, frame, reply))
+        process.spawn(_answer(controller, request.frame, reply))
 
     def _new_uuid(self) -> UUID:
         return UUID(int=self._random.getrandbits(128), version=4)

@@ -6,7 +6,7 @@ is simulated.
 
 import asyncio
 from itertools import count
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.broker.peer import Peer
 from engine.cluster.link_faults import FIRST_CONTROLLER, controller
@@ -17,6 +17,13 @@ from engine.wire.codec import decode_response, encode_request
 from engine.wire.controller_apis import CONTROLLER_APIS
 from engine.wire.errors import Malformed, RequestHeader
 from engine.wire.frame import SIZE
+
+
+class ControllerRequest(NamedTuple):
+    """On its way to a controller. The answer is bytes."""
+
+    api: ApiKey
+    frame: bytes
 
 
 def controller_machine(node: int) -> str:
@@ -49,7 +56,7 @@ class SimulatedControllerPeer(Peer):
         header = RequestHeader(int(api), newest, next(self._sent), self._name)
         frame = bytes(encode_request(header, message, CONTROLLER_APIS))
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
-        self._channel.ask(frame[SIZE.size :], answer.set_result)
+        self._channel.ask(ControllerRequest(api, frame[SIZE.size :]), answer.set_result)
         if (response := await answer) is None:
             raise ConnectionError(f"{self} has not answered")
         try:

@@ -24,7 +24,7 @@ from engine.sim.clock import Clock
 from engine.sim.network import Network
 from engine.sim.quorum.controller_node import SimulatedController
 
-PORT = 9200  # of the listeners, and one more for each node
+QUORUM_PORT = 9200  # of the listeners, and one more for each node
 RETRY_MS = 200  # between two attempts of an administrator
 ANSWER_MS = 5000  # until an administrator takes a request for lost
 DONE = {ErrorCode.topic_already_exists}  # by an attempt before
@@ -44,7 +44,7 @@ class QuorumMetadata:
         note: Callable[..., None],
     ) -> None:
         ids = range(FIRST_CONTROLLER, FIRST_CONTROLLER + controllers)
-        voters = {id: VoterAddress("127.0.0.1", PORT + id) for id in ids}
+        voters = {id: VoterAddress("127.0.0.1", QUORUM_PORT + id) for id in ids}
         settings = ControllerConfig.parse(by_role(config).controller)
         self.controllers = {
             id: SimulatedController(id, voters, settings, clock, network, emit, rules.elect)
@@ -93,6 +93,10 @@ class QuorumMetadata:
     @property
     def is_whole(self) -> bool:
         return not self.away and self.has_controller
+
+    def is_settled(self, broker: int, epoch: int) -> bool:
+        known = self.image.brokers.get(broker)
+        return known is not None and known.epoch == epoch and known.is_active
 
     @property
     def up(self) -> list[int]:

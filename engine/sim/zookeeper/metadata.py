@@ -83,6 +83,10 @@ class ZookeeperMetadata:
     def is_whole(self) -> bool:
         return self.ensemble.leader is not None and not self.ensemble.away
 
+    def is_settled(self, broker: int, epoch: int) -> bool:
+        """A broker that starts ends the session of the process before it."""
+        return True
+
     @property
     def up(self) -> list[int]:
         return list(self.ensemble.up)

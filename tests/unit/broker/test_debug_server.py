@@ -86,6 +86,7 @@ class Lab:
             SimpleNamespace(connections={1, 2}),
             lambda: None,
             lambda: None,
+            lambda topic: {},
         )
 
     async def __aenter__(self):

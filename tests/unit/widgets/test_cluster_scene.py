@@ -245,3 +245,10 @@ def test_a_line_has_a_letter_where_there_is_room(count, width, badges):
     found = [it for number in (1, 2, 3) for it in replicas.drawn(number, partitions, width)]
     rows = [it.content for it in found if it.kind == "group"]
     assert "".join(it.content for row in rows for it in row if it.key == "role") == badges
+
+
+def test_a_broker_that_was_killed_is_not_starting_while_its_process_is_still_seen():
+    cluster = Cluster()
+    cluster.note("broker.killed", broker=2)
+    cluster.change(2, answers=False)  # the state was read before the process had ended
+    assert drawn(cluster)["broker 2"].label.startswith("broker 2: killed")

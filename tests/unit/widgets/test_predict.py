@@ -4,7 +4,7 @@ import pytest
 
 import widgets
 from engine.errors import ApiException
-from widgets.quiz import Predict
+from widgets.question.quiz import Predict
 
 ANSWERS = {"lost": "Two had a copy.", "kept": "A replica leads now."}
 

@@ -6,7 +6,7 @@ from itertools import pairwise
 import pytest
 
 from engine.errors import ApiException
-from widgets.quiz import MARGIN, Question, Quiz
+from widgets.question.quiz import MARGIN, Question, Quiz
 from widgets.scene import width_of
 from widgets.stage import SceneWidget
 

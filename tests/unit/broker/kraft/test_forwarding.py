@@ -1,13 +1,17 @@
 """Requests of administrators in Envelopes: what the controller gets, and what the client gets."""
 
 import asyncio
+from dataclasses import replace
+from types import SimpleNamespace
 
 from kio.schema.delete_topics.v6.request import DeleteTopicsRequest, DeleteTopicState
 from kio.schema.delete_topics.v6.response import DeletableTopicResult, DeleteTopicsResponse
 
 from engine.broker.call import Call
+from engine.broker.dispatch import handlers_of
 from engine.broker.kraft.controller_channel import ControllerChannel
 from engine.broker.kraft.forwarding import ForwardingManager
+from engine.broker.kraft.mode import KRaftMode
 from engine.errors import ErrorCode
 from engine.security.principals import Principal
 from engine.wire.apis import Api
@@ -17,6 +21,7 @@ from engine.wire.frame import SIZE
 from engine.wire.kraft_apis import KRAFT_APIS
 from engine.wire.primitives import NO_THROTTLE, duration
 from tests.limits import ANSWER_S
+from tests.unit.broker import alone
 from tests.unit.broker.kraft.quorum import FakeQuorum
 
 HEADER = RequestHeader(int(Api.DELETE_TOPICS), 6, 41, "admin")
@@ -75,3 +80,11 @@ def test_a_controller_that_refuses_envelopes_is_an_error_of_the_server():
 def test_without_an_answer_the_request_has_timed_out():
     response, _ = forwarded(timeout_s=0.01)
     assert [row.error_code for row in response.responses] == [ErrorCode.request_timed_out]
+
+
+def test_every_api_of_the_table_has_a_handler_and_no_other():
+    """What a broker without ZooKeeper advertises is what it serves."""
+    one = replace(alone.broker(), apis=KRAFT_APIS)
+    channel = ControllerChannel(FakeQuorum(), "broker-1", 5.0)
+    mode = SimpleNamespace(_forwarding=ForwardingManager(channel, 1.0), _api_versions=print)
+    assert handlers_of(one, KRaftMode.handlers(mode, one)).keys() == KRAFT_APIS.keys()

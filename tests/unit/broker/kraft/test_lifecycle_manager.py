@@ -7,14 +7,10 @@ import pytest
 
 from engine.broker.kraft import lifecycle_manager
 from engine.broker.kraft.controller_channel import ControllerChannel
-from engine.broker.kraft.lifecycle_manager import (
-    BROKER_STEPS,
-    BrokerLifecycleManager,
-    BrokerRunState,
-    BrokerStep,
-)
+from engine.broker.kraft.lifecycle_manager import BrokerLifecycleManager
 from engine.config.kraft import KRaftBrokerConfig
 from engine.errors import ApiException, ErrorCode
+from engine.metadata.broker_states import BROKER_STEPS, BrokerRunState, BrokerStep
 from tests.limits import ANSWER_S
 from tests.unit.broker.kraft.quorum import FakeQuorum
 

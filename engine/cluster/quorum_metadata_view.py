@@ -17,7 +17,7 @@ from engine.model import TopicPartition
 Members = Callable[[], Mapping[int, ProcessState]]
 
 
-class QuorumView:
+class QuorumMetadataView:
     def __init__(self, observer: Observer, members: Members) -> None:
         """`members`: the processes of the voters, by node id."""
         self._observer, self._members = observer, members

@@ -1,0 +1,200 @@
+"""The questions of 10_kraft. Read it after you have made your guesses.
+
+Each question has a function beside it that says, from what the engine did, which answer came true.
+"""
+
+from collections.abc import Collection, Mapping
+
+from proof.quorum.simulated_quorum import SimulatedQuorum
+from widgets import Predict
+
+LOWEST, EARLIEST, ASKED = (
+    "The one with the lowest id",
+    "The one whose timeout ends first",
+    "The one that started first",
+)
+
+
+def election() -> Predict:
+    return Predict(
+        "Three controllers start with empty logs. Nobody leads yet. Which one will?",
+        {
+            LOWEST: "Ids play no part in it. Who asks first has a good chance.",
+            EARLIEST: "Each waits for a time drawn at random, then asks for votes. The others had "
+            "not voted yet, and had nothing against it.",
+            ASKED: "It counts whose random timeout ends first, and that is not always the one "
+            "that started first.",
+        },
+        hint="Nobody is there to say who is right. What could make one of them the first to ask?",
+    )
+
+
+def elected(quorum: SimulatedQuorum) -> str:
+    """By the run: who started first, who stood for election first, who leads."""
+    starts = [event for event in quorum.film.events if event.kind == "started"]
+    stood = next(event for event in quorum.film.events if event.kind == "candidate")
+    first, candidate = starts[0].nodes[0], stood.nodes[0]
+    if quorum.leader == candidate:
+        return EARLIEST
+    return ASKED if quorum.leader == first else LOWEST
+
+
+BOTH, LOWER, NEXT = (
+    "Both: each with one vote of the third",
+    "The one with the lower id",
+    "Neither: the epoch ends without a leader",
+)
+
+
+def split() -> Predict:
+    return Predict(
+        "Of three controllers one is dead. The two that are left ask for votes at the same moment, "
+        "in the same epoch. Who leads that epoch?",
+        {
+            BOTH: "A controller votes once in an epoch, and both have voted for themselves.",
+            LOWER: "No rule prefers an id. Each has one vote, and two are needed.",
+            NEXT: "Each has voted for itself. They wait for a time drawn at random, and the one "
+            "that begins the next epoch first is elected.",
+        },
+        hint="How many votes are needed, and how many can be given in one epoch?",
+    )
+
+
+def was_split(leader: int | None, later: int | None) -> str:
+    """Who led the epoch in which both stood, and who led in the end."""
+    return NEXT if leader is None and later is not None else LOWER if leader else BOTH
+
+
+STAYS, GONE, TWICE = (
+    "It is in all three logs",
+    "It is in no log",
+    "The old leader keeps it, the others do not have it",
+)
+
+
+def uncommitted() -> Predict:
+    return Predict(
+        "The leader is cut off from the other two, and writes one more record. The two elect a "
+        "leader, which writes another record. Then the cut is healed. Where is the record of the "
+        "old leader?",
+        {
+            STAYS: "Nobody copied it in time, and the new leader wrote another record at that "
+            "offset.",
+            GONE: "It was on one disk of three. The old leader follows now, and truncates its log "
+            "to where both logs are the same.",
+            TWICE: "A follower asks with its offset and epoch. The leader sees that its own log "
+            "differs there, and says where to cut.",
+        },
+        hint="On how many disks was it? And whose log is the right one?",
+    )
+
+
+def kept(logs: Mapping[int, list[str]], record: str) -> str:
+    having = [id for id, log in logs.items() if record in log]
+    return STAYS if len(having) == len(logs) else TWICE if having else GONE
+
+
+NONE, ONE, TWO = "None more: one, as with three", "One more: two", "Two more: three"
+
+
+def majority() -> Predict:
+    return Predict(
+        "With three controllers one may die, and the other two go on. You add a fourth. How many "
+        "may die now?",
+        {
+            NONE: "Of four, three are a majority. With two dead nobody is elected.",
+            ONE: "Two of four are half of them, and no majority: the other half could be alive on "
+            "the other side of a cut, and elect a leader, too.",
+            TWO: "One of four would be alone, and cannot know whether the others are dead.",
+        },
+        hint="How many of four are more than half?",
+    )
+
+
+def survived(deaths: Mapping[int, int]) -> str:
+    """`deaths`: of so many controllers, how many may die."""
+    return {0: NONE, 1: ONE, 2: TWO}[deaths[4] - deaths[3]]
+
+
+WAITS, DISTURBS, REFUSED = (
+    "It follows, and nobody notices",
+    "The others lose their leader, and all elect anew",
+    "It is left out: its epoch is another one",
+)
+
+
+def back() -> Predict:
+    return Predict(
+        "One of three controllers is cut off for five seconds. The other two have a leader, and "
+        "need nobody else. Then the cut is healed. What happens?",
+        {
+            WAITS: "It has stood for election again and again, and its epoch has grown. The others "
+            "hear of a newer epoch, in which their leader is none.",
+            DISTURBS: "Alone it began one epoch after the other. An older epoch counts for "
+            "nothing: the leader steps down, and there is an election that nobody needed.",
+            REFUSED: "A newer epoch is never refused: whoever hears of one enters it.",
+        },
+        hint="What does a controller do that hears from no leader? And how does one know an old "
+        "leader?",
+    )
+
+
+def came_back(epoch: int, quorum: SimulatedQuorum, who: int) -> str:
+    """`epoch`: that of the two, before the cut was healed."""
+    if quorum.epoch == epoch:
+        return WAITS
+    return DISTURBS if quorum.node(who).leader == quorum.leader else REFUSED
+
+
+FIRST, SNAPSHOT, NOTHING = (
+    "All records from the first one on",
+    "A snapshot, and the records after it",
+    "Nothing: it asks the leader for what it needs",
+)
+
+
+def behind() -> Predict:
+    return Predict(
+        "A broker reads the controllers' log. It was down for a long time; meanwhile the leader "
+        "has written a snapshot and deleted the records before it. What does the broker read?",
+        {
+            FIRST: "They are gone: that is what the snapshot was for.",
+            SNAPSHOT: "It asks for an offset before the start of the log, and is told which "
+            "snapshot to fetch.",
+            NOTHING: "A broker has all metadata in its memory. It reads the log, and asks nobody.",
+        },
+        hint="A log of changes grows forever. What has the same meaning, and is shorter?",
+    )
+
+
+def read(snapshots: int, offset: int) -> str:
+    return SNAPSHOT if snapshots else FIRST if offset else NOTHING
+
+
+EMPTY, RECORDS, ADDRESSES = (
+    "Only its id and the cluster's id",
+    "Ids, and a first piece of the log",
+    "Ids, and the addresses of all controllers",
+)
+
+
+def formatted() -> Predict:
+    return Predict(
+        "Before a controller starts for the first time, an administrator formats its directory. "
+        "What is in it then?",
+        {
+            EMPTY: "They are in meta.properties. But somebody has to say which records the cluster "
+            "may use, and the first controller that leads has nobody to ask.",
+            RECORDS: "bootstrap.checkpoint has one record: the level of the metadata. The first "
+            "leader writes it to the log before anything else.",
+            ADDRESSES: "They are in each process's own configuration (controller.quorum.voters).",
+        },
+        hint="With ZooKeeper the first broker finds an empty tree. What must the first leader of a "
+        "new log know?",
+    )
+
+
+def found(files: Collection[str], properties: str) -> str:
+    if "controller.quorum.voters" in properties:
+        return ADDRESSES
+    return RECORDS if "bootstrap.checkpoint" in files else EMPTY

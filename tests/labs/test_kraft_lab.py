@@ -1,0 +1,83 @@
+"""10_kraft: sections in any order, exercises, and what each question finds with other seeds."""
+
+from importlib import import_module as lab
+
+import pytest
+
+from proof.quorum.simulated_quorum import SimulatedQuorum
+from tests.labs.reader import LABS, Reader
+
+LAB = LABS / "10_kraft.ipynb"
+SIMULATED = {  # sections that need no cluster: from their first cell to their last
+    "election": ("election-predict", "election", "election-outcome", "election-view"),
+    "split": (
+        *("split-predict", "split", "split-outcome", "split-view"),
+        *("exercise-1", "try-1"),
+    ),
+    "lost": (
+        *("lost-predict", "lost", "lost-outcome", "lost-view"),
+        *("exercise-2", "try-2"),
+    ),
+    "four": ("four-predict", "four", "four-outcome"),
+    "back": (
+        *("back-predict", "back", "back-outcome", "back-view", "back-pre"),
+        *("exercise-3", "exercise-3-view"),
+    ),
+    "behind": ("behind-predict", "behind", "behind-outcome", "behind-view"),
+}
+
+
+def test_sections_stand_alone_in_any_order_and_twice(reader: Reader) -> None:
+    reader.check_sections(SIMULATED)
+
+
+def test_a_guess_is_answered(reader: Reader) -> None:
+    reader.run(reader.cell("lost-predict"))
+    reader.names["guess"].choose("1 It is in all three logs")
+    reader.run(reader.cell("lost"))
+    assert reader.run(reader.cell("lost-outcome"))[1].right is False
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_the_starter_fails_and_the_answer_passes(reader: Reader, number: int) -> None:
+    reader.through(f"exercise-{number}")
+    trial = reader.names["trial"]
+    assert not trial.passed
+    reader.run(reader.cell(f"try-{number}"))
+    assert not trial.passed
+    name = {1: "up_to_date", 2: "committed"}[number]
+    trial.run(getattr(lab("answers.kraft"), name))
+    assert trial.passed
+
+
+def test_wrong_rules_are_refused_with_an_example() -> None:
+    exercises = lab("kraft.exercises")
+    longer = exercises.up_to_date().run(lambda candidate, own: candidate[0] >= own[0])
+    assert "does not get the vote" in repr(longer)
+    most = exercises.committed().run(lambda ends, start: max(ends))
+    old = exercises.committed().run(lambda ends, start: sorted(ends)[len(ends) // 2])
+    assert "the engine's leader says" in repr(most) and "says 0" in repr(old)
+    assert "ZeroDivisionError" in repr(exercises.committed().run(lambda ends, start: 1 / 0))
+
+
+def test_a_leader_that_was_killed_has_not_resigned_by_itself() -> None:
+    exercises = lab("kraft.exercises")
+    for act, done in ((SimulatedQuorum.kill, False), (SimulatedQuorum.resign, False)):
+        quorum = SimulatedQuorum(voters=3, seed=4)
+        quorum.until(lambda quorum=quorum: quorum.leader)
+        act(quorum, quorum.leader)
+        quorum.run(2)
+        assert exercises.resigned(quorum).passed is done
+    quorum = SimulatedQuorum(voters=3, seed=4)
+    quorum.until(lambda: quorum.leader)
+    lab("answers.kraft").resigned(quorum)
+    assert exercises.resigned(quorum).passed
+
+
+def test_other_seeds_come_out_as_the_text_says() -> None:
+    """What a learner who changes the seed sees is no contradiction."""
+    questions = lab("kraft.questions")
+    for seed in range(1, 15):
+        quorum = SimulatedQuorum(voters=3, seed=seed)
+        quorum.until(lambda quorum=quorum: quorum.leader)
+        assert questions.elected(quorum) == questions.EARLIEST
