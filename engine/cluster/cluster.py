@@ -27,21 +27,20 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from engine.cluster import debug_client, defaults, ensemble, resources
+from engine.cluster import debug_client, defaults, resources
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.broker_processes import BrokerProcesses
 from engine.cluster.child import Child, end_all
 from engine.cluster.clients import NONE, Clients
-from engine.cluster.controller_quorum import ControllerQuorum, check_controllers
-from engine.cluster.ensemble import ZookeeperEnsemble
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.faults import STOP_TIMEOUT_S, Faults
 from engine.cluster.kafka_process import KAFKA, OURS, KafkaProcess, jars
 from engine.cluster.kafka_reporter import KafkaReporter
+from engine.cluster.kraft.controller_quorum import ControllerQuorum, check_controllers
+from engine.cluster.kraft.quorum_metadata_view import QuorumMetadataView
 from engine.cluster.link_faults import FIRST_CONTROLLER, End, LinkFaults, controller
-from engine.cluster.metadata_servers import MetadataServers, DecidedMetadata
+from engine.cluster.metadata_servers import DecidedMetadata, MetadataServers
 from engine.cluster.observer import Observer
-from engine.cluster.quorum_metadata_view import QuorumMetadataView
 from engine.cluster.recorded_files import FILES_TRACK, FileTrack, WantedFiles
 from engine.cluster.recording import NO_TRACKS, Recorder, Track
 from engine.cluster.request_faults import ApiName, ErrorName, RequestFaultSender
@@ -52,7 +51,9 @@ from engine.cluster.state import ClusterState
 from engine.cluster.state_merger import ProcessState
 from engine.cluster.topics import ClusterTopics, Replicas
 from engine.cluster.znode_watcher import ZnodeWatcher
-from engine.cluster.zookeeper_view import ZookeeperView
+from engine.cluster.zookeepers import ensemble
+from engine.cluster.zookeepers.ensemble import ZookeeperEnsemble
+from engine.cluster.zookeepers.zookeeper_view import ZookeeperView
 from engine.config.kraft import by_role
 from engine.errors import ApiException, invalid_config, invalid_request
 from engine.table import Table
