@@ -9,7 +9,7 @@ consumed. A dot stands for all records of a kind that moved between the two stat
 
 from collections.abc import Iterator
 
-from engine.cluster.controller_quorum import CONTROLLERS
+from engine.cluster.kraft.controller_quorum import CONTROLLERS
 from engine.cluster.state import ClusterState
 from engine.links import ZOOKEEPER
 from widgets.cluster_layout import ClusterLayout

@@ -68,6 +68,8 @@ T = TypeVar("T")
 
 SHORT_STOP_TIMEOUT_S = 3.0  # of brokers of a temporary cluster, whose files are removed anyway
 CHECK_S = 0.02  # between two checks
+KRAFT = "kraft"  # the mode without ZooKeeper,
+CONTROLLERS = 3  # with so many of them, if nothing is said
 
 
 class Cluster:
@@ -114,22 +116,11 @@ class Cluster:
         self._links = LinkFaults()
         self._observer = Observer(self._control_file, self._members, self._controllers)
         self._quorum: ControllerQuorum | None = None
-        if metadata == "kraft":
-            self._quorum = ControllerQuorum(
-                *(self.data, 3 if controllers is None else controllers, brokers, self._config),
-                *(self._observer, self._links, self._keep),
-            )
-            self._servers: MetadataServers = self._quorum
-            if self._quorum.controllers:
-                self._config = by_role(self._config).broker
-            self.view: DecidedMetadata = QuorumMetadataView(self._observer, self._voters)
+        if metadata == KRAFT:
+            self._with_quorum(brokers, CONTROLLERS if controllers is None else controllers)
         else:
-            self._servers = ZookeeperEnsemble(
-                self.data, zookeepers, zookeeper, self._keep, self._observer.note_at
-            )
-            self.view = self._zookeeper_view = ZookeeperView(lambda: self.zookeeper)
-        self._report = report
-        self._security = self._secured(security, users or {})
+            self._with_zookeeper(zookeepers, zookeeper)
+        self._report, self._security = report, self._secured(security, users or {})
         if self._security:
             self._config = self._security.with_super_user(self._config)
         self._processes = BrokerProcesses(
@@ -147,6 +138,22 @@ class Cluster:
         self._clients = Clients(lambda: self.bootstrap, own)
         for number in range(brokers):
             self._add(number + 1, port + number if port else 0)
+
+    def _with_quorum(self, brokers: int, controllers: int) -> None:
+        self._quorum = ControllerQuorum(
+            *(self.data, controllers, brokers, self._config),
+            *(self._observer, self._links, self._keep),
+        )
+        if self._quorum.controllers:
+            self._config = by_role(self._config).broker
+        self._servers: MetadataServers = self._quorum
+        self.view: DecidedMetadata = QuorumMetadataView(self._observer, self._voters)
+
+    def _with_zookeeper(self, servers: int, address: str | None) -> None:
+        self._servers = ZookeeperEnsemble(
+            self.data, servers, address, self._keep, self._observer.note_at
+        )
+        self.view = self._zookeeper_view = ZookeeperView(lambda: self.zookeeper)
 
     @property
     def zookeeper(self) -> str:
