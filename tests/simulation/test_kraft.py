@@ -8,8 +8,13 @@ from functools import cache
 
 import pytest
 
+from engine.broker.kraft import observer
+from engine.broker.rules import Rules
+from engine.controller.election import elect
 from engine.model import TopicPartition
+from engine.raft.metadata_loader import MetadataLoader
 from engine.sim.world import World
+from proof.storms.defects import DEFECTS, SOUND, Defect
 from proof.storms.invariants import Violation
 from proof.storms.run import Run
 from proof.storms.trace import Recipe, Trace
@@ -61,6 +66,57 @@ def test_every_kind_of_harm_comes_over_them():
 def test_the_same_seed_makes_the_same_run():
     one, other = (Trace(Recipe(3, 5, kraft=True)) for _ in range(2))
     assert one.diagram() == other.diagram()
+
+
+# -- they can fail -----------------------------------------------------------------------------
+
+FOUND = {
+    "commit-unreplicated": "what_is_committed_is_on_every_replica_in_sync",
+    "join-unchecked": "what_is_committed_is_on_every_replica_in_sync",
+    "elect-anybody": "what_is_committed_is_on_every_replica_in_sync",
+    "sequence-unchecked": "sequences_are_stored_once",
+    "generation-unchecked": "commits_of_the_past_are_refused",
+    "unstable-read": "the_last_stable_offset_waits",
+    "epoch-kept": "an_epoch_belongs_to_one_producer",
+}
+WITHIN = 6  # seeds
+
+
+def broken(defect):
+    """The invariants that break within some seeds, up to the first."""
+    for seed in range(WITHIN):
+        try:
+            Run(seed, defect=defect, kraft=True).go()
+        except Violation as violation:
+            return violation.invariant
+    return None
+
+
+@pytest.mark.parametrize("name", FOUND)
+def test_a_defect_of_brokers_is_found_without_zookeeper_too(name):
+    assert broken(DEFECTS[name]) == FOUND[name]
+
+
+def test_a_controller_that_elects_fenced_brokers_is_found():
+    def of_all(replicas, isr, live, **how):
+        return elect(replicas, isr, replicas, **how)
+
+    assert broken(Defect(Rules(elect=of_all))) == "a_fenced_broker_leads_nothing"
+
+
+def test_a_broker_that_leaves_a_record_out_is_found(monkeypatch):
+    class Forgetful(MetadataLoader):
+        def _replay(self, batch):
+            before = dict(self.image.brokers)
+            super()._replay(batch)
+            if any(it.fenced for it in self.image.brokers.values()):
+                self.image.brokers |= before
+
+    monkeypatch.setattr(observer, "MetadataLoader", Forgetful)
+    assert broken(SOUND) == "the_image_is_the_replay_of_the_log"
+
+
+# -- one at a time -----------------------------------------------------------------------------
 
 
 @pytest.fixture
