@@ -39,7 +39,7 @@ from engine.cluster.faults import STOP_TIMEOUT_S, Faults
 from engine.cluster.kafka_process import KAFKA, OURS, KafkaProcess, jars
 from engine.cluster.kafka_reporter import KafkaReporter
 from engine.cluster.link_faults import FIRST_CONTROLLER, End, LinkFaults, controller
-from engine.cluster.metadata_servers import MetadataServers, DecidedMetadata
+from engine.cluster.metadata_servers import DecidedMetadata, MetadataServers
 from engine.cluster.observer import Observer
 from engine.cluster.quorum_metadata_view import QuorumMetadataView
 from engine.cluster.recorded_files import FILES_TRACK, FileTrack, WantedFiles
