@@ -23,6 +23,7 @@ from widgets.broker_card import ANSWERS, DOWN, HEALED, OFFERS, faults, light
 from widgets.cluster_layout import HEADING, Box, ClusterLayout
 from widgets.ideas.idea import ideas
 from widgets.moment import ViewMoment
+from widgets.quorum import controllers
 from widgets.scene import (
     UP_TO,
     Act,
@@ -66,7 +67,7 @@ def picture(moment: ViewMoment) -> Scene:
         words, height = event_list.below(moment, plan.height, whole, foot)
     shapes = [
         *links.drawn(moment, plan),
-        _zookeeper(moment, plan),
+        controllers.keeper(moment, plan) if moment.state.controllers else _zookeeper(moment, plan),
         *(_broker(moment, plan, number) for number in plan.brokers),
         *links.traffic(moment, plan),
         *(_clients(moment, plan) if plan.ends else ()),
@@ -114,8 +115,14 @@ def plan_of(moment: ViewMoment) -> ClusterLayout:
     brokers = tuple(sorted(moment.state.brokers))
     panel = PANEL if moment.width >= WIDE else SLIM
     width = moment.width - panel - 26 if moment.width >= BESIDE else moment.width
-    servers = moment.state.zookeepers
-    sessions = [(broker, name) for name, server in servers.items() for broker in server.brokers]
+    servers = moment.state.zookeepers or moment.state.controllers
+    sessions = [
+        (broker, name)
+        for name, server in moment.state.zookeepers.items()
+        for broker in server.brokers
+    ]
+    if leads := controllers.active(moment):
+        sessions = [(broker, leads) for broker in brokers]
     using = tuple(sorted(each for each in sessions if each[0] in brokers))
     plan = ClusterLayout(brokers, 0, width, servers=tuple(sorted(servers)), sessions=using)
     inside = replicas.height(moment.partitions, plan.card_width - 2 * plan.indent)

@@ -19,6 +19,7 @@ from widgets import event_list, replicas, timeline
 from widgets.broker_card import light
 from widgets.cluster_scene import about, offers
 from widgets.moment import ViewMoment
+from widgets.quorum import controllers
 from widgets.scene import Scene, SceneShape, fit, group, line, rect, text, width_of
 
 LOW = 330  # px: a lower frame gets the strip
@@ -107,6 +108,9 @@ def _state(moment: ViewMoment, y: float, whole: float) -> SceneShape:
     brokers = moment.state.brokers
     alive = sum(it.session is not None and it.answers for it in brokers.values())
     words = f"ZooKeeper: {alive} of {len(brokers)} sessions"
+    if moment.state.controllers:
+        leads = controllers.active(moment)
+        words = f"controllers: {controllers.name_of(leads) if leads else 'nobody'} leads"
     cut = sorted({"–".join(sorted((it.source, it.target))) for it in moment.state.links if it.cut})
     if cut:
         words += f" · cut: {', '.join(cut)}"

@@ -82,7 +82,8 @@ class ClusterView(Playback):
     # -- faults --------------------------------------------------------------------------
 
     def kill(self, broker: str) -> None:
-        """A broker, by its number, or a server of ZooKeeper, by its name; likewise below."""
+        """A broker, by its number, or a server of ZooKeeper or a controller, by its name; likewise
+        below."""
         self.source.kill(_end(broker))
 
     def pause(self, broker: str) -> None:
@@ -185,9 +186,9 @@ class ClusterView(Playback):
 
 
 def _ends(ends: str) -> list[int | str]:
-    """ "1-3" or "1-zookeeper" """
+    """ "1-3", "1-zookeeper" or "1-controllers" """
     return [_end(end) for end in ends.split("-")]
 
 
 def _end(end: str) -> int | str:
-    return end if str(end).startswith(ZOOKEEPER) else int(end)
+    return end if str(end).startswith((ZOOKEEPER, "controller")) else int(end)

@@ -9,15 +9,19 @@ consumed. A dot stands for all records of a kind that moved between the two stat
 
 from collections.abc import Iterator
 
+from engine.cluster.kraft.controller_quorum import CONTROLLERS
 from engine.cluster.state import ClusterState
 from engine.links import ZOOKEEPER
 from widgets.cluster_layout import ClusterLayout
 from widgets.link_faults import follows
 from widgets.moment import ViewMoment
+from widgets.quorum.controllers import name_of
 from widgets.scene import ABOUT, Act, SceneShape, group, path, rect, text, travel, width_of
 from widgets.story import internal
 
 SLOW_MS = 300
+LOST = {ZOOKEEPER: "no session", CONTROLLERS: "fenced"}
+WITH = {ZOOKEEPER: "ZooKeeper", CONTROLLERS: "the controllers"}
 ROOMY = 170  # from one session to the next, if there is room for more than a word or two
 
 
@@ -58,16 +62,19 @@ def _link(moment: ViewMoment, plan: ClusterLayout, one: int, other: int) -> Scen
 
 
 def _session(moment: ViewMoment, plan: ClusterLayout, broker: int) -> SceneShape:
-    """A broker that is down keeps its session for some time, for which a failover waits."""
-    state, wrong = moment.broker(broker), moment.link(str(broker), ZOOKEEPER)
-    server = dict(plan.sessions).get(broker)
+    """A broker that is down keeps its session for some time, for which a failover waits. Without
+    ZooKeeper these are its heartbeats to the controller that leads."""
+    state, end = moment.broker(broker), CONTROLLERS if moment.state.controllers else ZOOKEEPER
+    wrong, server = moment.link(str(broker), end), dict(plan.sessions).get(broker)
     if not wrong and server is not None:
-        wrong = moment.link(str(broker), f"{ZOOKEEPER}-{server}")
+        name = name_of(server) if moment.state.controllers else f"{ZOOKEEPER}-{server}"
+        wrong = moment.link(str(broker), name)
     status, words, look = moment.status(broker), "", "link"
     if wrong:
         look, words = ("cut broken", "cut") if wrong.cut else ("slow", f"{wrong.delay_ms} ms")
-    if status == "up" and state.session is None:
-        look, words = look if wrong else "cut", words or "no session"
+    is_lost = state.fenced if moment.state.controllers else state.session is None
+    if status == "up" and is_lost:
+        look, words = look if wrong else "cut", words or LOST[end]
     elif status not in ("up", "starting"):
         look = look if wrong else "cut"
         words = words or ("waiting" if moment.believed(broker) else "expired")
@@ -80,10 +87,10 @@ def _session(moment: ViewMoment, plan: ClusterLayout, broker: int) -> SceneShape
     shapes = [path("way", way, look=look), path("reach", way, look="reach")]
     if words:
         shapes += _pill(*plan.pill(broker), [words], "tiny bad" if wrong and wrong.cut else "tiny")
-    label = f"session of broker {broker} with ZooKeeper: {words or 'alive'}"
+    label = f"session of broker {broker} with {WITH[end]}: {words or 'alive'}"
     if wrong and wrong.cut:
-        label = " ".join([f"{label}.", *follows(moment, str(broker), ZOOKEEPER)])
-    acts = _acts(moment, f"{broker}-{ZOOKEEPER}", bool(wrong))
+        label = " ".join([f"{label}.", *follows(moment, str(broker), end)])
+    acts = _acts(moment, f"{broker}-{end}", bool(wrong))
     return group(f"session {broker}", 0, 0, shapes, label=label, acts=acts)
 
 

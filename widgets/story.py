@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
 
 from engine.cluster.event_stream import ClusterEvent
+from engine.cluster.link_faults import FIRST_CONTROLLER, controller
 from engine.coordinator.transactions.metadata import TxnState
 from engine.model import TopicPartition
 
@@ -161,7 +162,7 @@ class Story:
             case "isr.changed":
                 for gone in set(data["was"]) - set(data["isr"]):
                     self._left.setdefault((partition_of(data), gone), []).append(at)
-            case "broker.down":
+            case "broker.down" | "broker.fenced":
                 self._expire(data["broker"], at)
             case "controller.elected":
                 self._expire(self._controller, at)
@@ -244,6 +245,26 @@ def _server(sort: Sort, words: str, short: str) -> Teller:
         return sort, told.replace("{", "{{").replace("}", "}}"), short.format(**data), number
 
     return tell
+
+
+def _controller(sort: Sort, words: str, short: str) -> Teller:
+    """Words about a controller that is a process of its own."""
+
+    def tell(story: Story, data: Facts) -> Told:
+        node = data["controller"] if "controller" in data else data["broker"]
+        name = controller(node - FIRST_CONTROLLER + 1)
+        told = words.format_map({"reason": "", "pid": "", **data, "name": name})
+        return sort, told.replace("{", "{{").replace("}", "}}"), short.format(name=name), name
+
+    return tell
+
+
+def _crown(story: Story, data: Facts) -> Told:
+    number, epoch = data["broker"], data["epoch"]
+    if number >= FIRST_CONTROLLER:
+        name = controller(number - FIRST_CONTROLLER + 1)
+        return CROWN, f"{name} leads the controllers, epoch {epoch}", "crown", name
+    return CROWN, f"broker {number} is controller, epoch {epoch}", "crown", str(number)
 
 
 def _leaderless(story: Story, data: Facts) -> Told:
@@ -389,7 +410,16 @@ TELLERS: dict[str, Teller] = {
     "broker.stopped": _broker(NEWS, "broker {broker} stopped in good order", "stop {0}"),
     "broker.up": _broker(CURE, "broker {broker} is registered", "up {0}"),
     "broker.down": _broker(EXPIRY, "broker {broker} is gone from ZooKeeper", "gone {0}"),
-    "controller.elected": _broker(CROWN, "broker {broker} is controller, epoch {epoch}", "crown"),
+    "broker.fenced": _broker(EXPIRY, "broker {broker} is fenced: it was silent", "fenced {0}"),
+    "broker.unfenced": _broker(CURE, "broker {broker} is fenced no more", "unfenced {0}"),
+    "controller.elected": _crown,
+    "controller.resigned": _controller(FAULT, "{name} leads no more", "{name} resigns"),
+    "controller.started": _controller(CURE, "{name} started, pid {pid}", "start {name}"),
+    "controller.killed": _controller(FAULT, "{name} killed (SIGKILL)", "kill {name}"),
+    "controller.died": _controller(FAULT, "{name} died: {reason}", "died {name}"),
+    "controller.paused": _controller(FAULT, "{name} paused (SIGSTOP)", "pause {name}"),
+    "controller.resumed": _controller(CURE, "{name} goes on", "resume {name}"),
+    "controller.stopped": _controller(NEWS, "{name} stopped", "stop {name}"),
     "leader.elected": _elected,
     "isr.changed": _isr,
     "log.truncated": _truncated,

@@ -58,7 +58,7 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
             "one controller of a cluster without ZooKeeper",
             "--id 1 --port 9193 --voters 1@127.0.0.1:9193 --data c1",
         ),
-        "engine.cli.storage": (
+        "engine.cli.kraft.storage": (
             "format the log directory of a node without ZooKeeper, or show it",
             "format -t 7iBgancjbi8a8Ky6ppt3ew -c server.properties",
         ),

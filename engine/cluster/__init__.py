@@ -6,9 +6,11 @@
 - `ports`           free ports, and the process that occupies one
 - `resources`       is there enough memory, disk and room for processes?
 - `zookeeper`       a real ZooKeeper server, from the jars that PySpark contains
-- `ensemble`        one of them or several; `ensemble_monitor` asks what each of several is, and
-                    `quorum_links` has the links between them
-- `broker_process`  one broker: its number, port and directory, and its process while it runs
+- `zookeepers/`     an ensemble of them
+- `kraft/`          controllers, in a cluster without ZooKeeper
+- `metadata_servers`   what a cluster needs of ZooKeeper, or of controllers
+- `node_process`    a broker or a controller: its port, its directory, its process while it runs;
+                    `broker_process` has the command that starts a broker
 - `cluster`         all of them: start, stop, kill, pause, cut; `clients` their clients, `defaults`
                     the settings of small ones
 - `scripts/`        its directory as an unpacked Kafka has it: bin/, config/, and what these start

@@ -27,21 +27,20 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
-from engine.cluster import debug_client, defaults, ensemble, resources
+from engine.cluster import debug_client, defaults, resources
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.broker_processes import BrokerProcesses
 from engine.cluster.child import Child, end_all
 from engine.cluster.clients import NONE, Clients
-from engine.cluster.controller_quorum import ControllerQuorum, check_controllers
-from engine.cluster.ensemble import ZookeeperEnsemble
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.faults import STOP_TIMEOUT_S, Faults
 from engine.cluster.kafka_process import KAFKA, OURS, KafkaProcess, jars
 from engine.cluster.kafka_reporter import KafkaReporter
+from engine.cluster.kraft.controller_quorum import ControllerQuorum, check_controllers
+from engine.cluster.kraft.quorum_metadata_view import QuorumMetadataView
 from engine.cluster.link_faults import FIRST_CONTROLLER, End, LinkFaults, controller
 from engine.cluster.metadata_servers import DecidedMetadata, MetadataServers
 from engine.cluster.observer import Observer
-from engine.cluster.quorum_metadata_view import QuorumMetadataView
 from engine.cluster.recorded_files import FILES_TRACK, FileTrack, WantedFiles
 from engine.cluster.recording import NO_TRACKS, Recorder, Track
 from engine.cluster.request_faults import ApiName, ErrorName, RequestFaultSender
@@ -52,7 +51,9 @@ from engine.cluster.state import ClusterState
 from engine.cluster.state_merger import ProcessState
 from engine.cluster.topics import ClusterTopics, Replicas
 from engine.cluster.znode_watcher import ZnodeWatcher
-from engine.cluster.zookeeper_view import ZookeeperView
+from engine.cluster.zookeepers import ensemble
+from engine.cluster.zookeepers.ensemble import ZookeeperEnsemble
+from engine.cluster.zookeepers.zookeeper_view import ZookeeperView
 from engine.config.kraft import by_role
 from engine.errors import ApiException, invalid_config, invalid_request
 from engine.table import Table
@@ -67,6 +68,8 @@ T = TypeVar("T")
 
 SHORT_STOP_TIMEOUT_S = 3.0  # of brokers of a temporary cluster, whose files are removed anyway
 CHECK_S = 0.02  # between two checks
+KRAFT = "kraft"  # the mode without ZooKeeper,
+CONTROLLERS = 3  # with so many of them, if nothing is said
 
 
 class Cluster:
@@ -113,22 +116,11 @@ class Cluster:
         self._links = LinkFaults()
         self._observer = Observer(self._control_file, self._members, self._controllers)
         self._quorum: ControllerQuorum | None = None
-        if metadata == "kraft":
-            self._quorum = ControllerQuorum(
-                *(self.data, 3 if controllers is None else controllers, brokers, self._config),
-                *(self._observer, self._links, self._keep),
-            )
-            self._servers: MetadataServers = self._quorum
-            if self._quorum.controllers:
-                self._config = by_role(self._config).broker
-            self.view: DecidedMetadata = QuorumMetadataView(self._observer, self._voters)
+        if metadata == KRAFT:
+            self._with_quorum(brokers, CONTROLLERS if controllers is None else controllers)
         else:
-            self._servers = ZookeeperEnsemble(
-                self.data, zookeepers, zookeeper, self._keep, self._observer.note_at
-            )
-            self.view = self._zookeeper_view = ZookeeperView(lambda: self.zookeeper)
-        self._report = report
-        self._security = self._secured(security, users or {})
+            self._with_zookeeper(zookeepers, zookeeper)
+        self._report, self._security = report, self._secured(security, users or {})
         if self._security:
             self._config = self._security.with_super_user(self._config)
         self._processes = BrokerProcesses(
@@ -146,6 +138,22 @@ class Cluster:
         self._clients = Clients(lambda: self.bootstrap, own)
         for number in range(brokers):
             self._add(number + 1, port + number if port else 0)
+
+    def _with_quorum(self, brokers: int, controllers: int) -> None:
+        self._quorum = ControllerQuorum(
+            *(self.data, controllers, brokers, self._config),
+            *(self._observer, self._links, self._keep),
+        )
+        if self._quorum.controllers:
+            self._config = by_role(self._config).broker
+        self._servers: MetadataServers = self._quorum
+        self.view: DecidedMetadata = QuorumMetadataView(self._observer, self._voters)
+
+    def _with_zookeeper(self, servers: int, address: str | None) -> None:
+        self._servers = ZookeeperEnsemble(
+            self.data, servers, address, self._keep, self._observer.note_at
+        )
+        self.view = self._zookeeper_view = ZookeeperView(lambda: self.zookeeper)
 
     @property
     def zookeeper(self) -> str:

@@ -1,6 +1,6 @@
 """What holds the metadata of a simulated cluster: ZooKeeper, or a quorum of controllers.
 
-    SimulatedMetadata <── ZookeeperMetadata (zookeeper/metadata.py), QuorumMetadata (quorum/)
+    SimulatedMetadata <── ZookeeperMetadata (zookeeper_metadata.py), QuorumMetadata (quorum/)
 
 What it says of a partition is the truth. What a broker believes may be out of date.
 """

@@ -35,7 +35,7 @@ from engine.sim.peer import machine
 from engine.sim.process import SimulatedProcess
 from engine.sim.quorum.metadata import QuorumMetadata
 from engine.sim.request_repeats import RequestRepeats
-from engine.sim.zookeeper.metadata import ZookeeperMetadata
+from engine.sim.zookeeper_metadata import ZookeeperMetadata
 
 START = 1_700_000_000_000  # what the clock says when the world begins: ms since 1970
 NO_NODE = 0  # in place of a broker, for events of ZooKeeper and faults

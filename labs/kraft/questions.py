@@ -171,6 +171,113 @@ def read(snapshots: int, offset: int) -> str:
     return SNAPSHOT if snapshots else FIRST if offset else NOTHING
 
 
+ONE_RECORD, EACH, NONE_WRITTEN = (
+    "One: the topic with all that it has",
+    "Three: the topic, and each of its two partitions",
+    "None: a topic is no change of the cluster",
+)
+
+
+def topic() -> Predict:
+    return Predict(
+        "A topic with two partitions is created. How many records does the active controller "
+        "write?",
+        {
+            ONE_RECORD: "A record is a change of one thing: later ones will be about one "
+            "partition, a new leader for instance.",
+            EACH: "They stand in one batch, which is on the disk as a whole or not at all. With "
+            "ZooKeeper it was a znode, and one more for each partition.",
+            NONE_WRITTEN: "What is not in this log does not exist: brokers read nothing else.",
+        },
+        hint="What can change later, each for itself?",
+    )
+
+
+def written(kinds: Collection[str]) -> str:
+    kinds = [kind for kind in kinds if kind in ("Topic", "Partition")]
+    return {0: NONE_WRITTEN, 1: ONE_RECORD}.get(len(kinds), EACH)
+
+
+SESSIONS, FETCHES, MINUTES = (
+    "A few seconds: as long as a session",
+    "About a fetch timeout, two seconds",
+    "At once: the others see its connection break",
+)
+
+
+def active() -> Predict:
+    return Predict(
+        "The active controller is killed. How long is there no other one?",
+        {
+            SESSIONS: "There is no session here, and nobody keeps one for a controller. With "
+            "ZooKeeper it was one: 18 seconds by default.",
+            FETCHES: "The others fetch from it all the time. Without an answer for "
+            "controller.quorum.fetch.timeout.ms, one of them asks for votes.",
+            MINUTES: "A connection breaks for many reasons. They try again, until the fetch "
+            "timeout is over.",
+        },
+        hint="By what do the other controllers notice? They copy a log, as followers do.",
+    )
+
+
+def took(seconds: float, fetch_timeout: float) -> str:
+    """A killed process closes its connections: that alone would be noticed within a moment."""
+    if seconds < fetch_timeout / 4:
+        return MINUTES
+    return FETCHES if seconds < 3 * fetch_timeout else SESSIONS
+
+
+LEADS_ON, STEPS_DOWN, ASKS = (
+    "It leads on: nobody told it otherwise",
+    "It leads nothing any more, and is in no ISR",
+    "It asks each producer to wait",
+)
+
+
+def silent() -> Predict:
+    return Predict(
+        "A broker is paused for longer than its session. The others go on. What does it do when it "
+        "wakes?",
+        {
+            LEADS_ON: "For a moment it believes so. But it reads the log from where it was, and "
+            "finds there who leads now.",
+            STEPS_DOWN: "The controller has fenced it, and named other leaders. It reads that in "
+            "the log, follows, and is unfenced when it has caught up.",
+            ASKS: "It answers NOT_LEADER_OR_FOLLOWER, and they ask for the leader.",
+        },
+        hint="What was written to the log while it slept? And what does a broker read first?",
+    )
+
+
+def woke(leads: Collection[int], fenced: Collection[int], broker: int) -> str:
+    """`leads`: who leads each partition, after it woke; `fenced`: while it slept."""
+    return LEADS_ON if broker in leads or broker not in fenced else STEPS_DOWN
+
+
+ALL_STOPS, RECORDS_GO, ALL_GOES = (
+    "Nothing: a cluster without controllers is no cluster",
+    "Records go on, and nothing else",
+    "Everything: one controller is left",
+)
+
+
+def minority() -> Predict:
+    return Predict(
+        "Two of three controllers are dead. What still works?",
+        {
+            ALL_STOPS: "Brokers have all metadata in memory, and leaders need no permission.",
+            RECORDS_GO: "Leaders lead on. But no topic is created, and nobody is elected, until a "
+            "majority is back.",
+            ALL_GOES: "One of three is no majority: it may write nothing that counts.",
+        },
+        hint="Which of these need a record in the log, and which do not?",
+    )
+
+
+def lives(stored: bool, created: bool) -> str:
+    return ALL_GOES if created else RECORDS_GO if stored else ALL_STOPS
+
+
 EMPTY, RECORDS, ADDRESSES = (
     "Only its id and the cluster's id",
     "Ids, and a first piece of the log",

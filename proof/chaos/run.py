@@ -109,16 +109,11 @@ def run(
     """
     topics = [TOPIC, COPIES, RANDOM] if transactions else [TOPIC]
     kraft = controllers is not None
-    config = settings(brokers, kraft=kraft)
-    cluster = Cluster(
-        brokers,
-        zookeepers=zookeepers,
-        data=data,
-        config=config,
-        rules=rules,
-        metadata="kraft" if kraft else "zookeeper",
-        controllers=controllers,
+    mode = (
+        {"metadata": "kraft", "controllers": controllers} if kraft else {"zookeepers": zookeepers}
     )
+    config: Mapping[str, str] = settings(brokers, kraft=kraft)
+    cluster = Cluster(brokers, data=data, config=config, rules=rules, **mode)
     give_disks(cluster)
     with cluster:
         for topic in topics:

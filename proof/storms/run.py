@@ -79,8 +79,7 @@ class Run:
         most: int | None = None,  # faults; None: as many as come
         kraft: bool = False,  # without ZooKeeper
     ) -> None:
-        self.seed = seed
-        self.is_well = False
+        self.seed, self.is_well = seed, False
         self._chance = Random(seed)
         is_sound = defect is SOUND
         several = kraft or (is_sound and _is_one_of(WITH_ENSEMBLE, seed))
@@ -106,8 +105,7 @@ class Run:
         )
         clients = [*MACHINES, *members, *writers]
         nonsense = is_sound and not kraft and _is_one_of(OTHERS, seed)
-        others = Random(seed) if nonsense else None
-        repeats = Random(seed) if defect.repeats else None
+        others, repeats = (Random(seed) if it else None for it in (nonsense, defect.repeats))
         self.storm = Storm(
             *(self.world, self._partitions, clients, self._chance),
             defect.power,

@@ -33,7 +33,7 @@ from engine.config.kraft import KRaftBrokerConfig
 from engine.model import NO_BROKER, TopicPartition
 from engine.sim.node import SimulatedBroker
 from engine.sim.world import World
-from engine.sim.zookeeper.metadata import ZookeeperMetadata
+from engine.sim.zookeeper_metadata import ZookeeperMetadata
 from engine.wire.apis import Api
 from engine.zookeeper import znodes
 from proof.storms.defects import Power

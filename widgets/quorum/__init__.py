@@ -6,6 +6,7 @@
     lanes     messages and states over time, a lane for each node
     layout    where everything stands, for the width that a page has
     words     messages and states in words
+    controllers   the controllers of a real cluster, in ClusterView
 
-It draws the film of a simulated quorum (proof/quorum).
+All but the last draw the film of a simulated quorum (proof/quorum).
 """

@@ -107,7 +107,9 @@ def _arrow(plan: QuorumLayout, number: int, message: FilmedMessage) -> MessageAr
 def _words(plan: QuorumLayout, arrows: list[MessageArrow]) -> list[SceneShape]:
     """A word or two beside a line, between the sender's lane and the next one, where no other
     word stands. The others are in the line's label."""
-    taken = [(it.end[0] - CROSS / 2, it.end[1], CROSS) for it in arrows if it.is_lost]
+    taken: list[tuple[float, float, float]] = [
+        (it.end[0] - CROSS / 2, it.end[1], CROSS) for it in arrows if it.is_lost
+    ]
     shapes: list[SceneShape] = []
     for word, (x1, y1), (x2, y2) in ((it.word, it.start, it.end) for it in arrows if it.word):
         y = y1 + (LANE - BAND) / 2 * (1 if y2 > y1 else -1)

@@ -1,8 +1,8 @@
 """What the servers of an ensemble answer becomes reports and events."""
 
-from engine.cluster.ensemble_monitor import EnsembleMonitor, ServerReport, parse
 from engine.cluster.znode_watcher import alive
 from engine.cluster.zookeeper import NOT_SERVING
+from engine.cluster.zookeepers.ensemble_monitor import EnsembleMonitor, ServerReport, parse
 
 SRVR = """\
 Zookeeper version: 3.9.5

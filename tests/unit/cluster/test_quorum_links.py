@@ -7,7 +7,7 @@ import pytest
 
 from engine.cluster.link_faults import LinkFaults
 from engine.cluster.ports import HOST
-from engine.cluster.quorum_links import CONNECTED, REFUSED, LoopThread, QuorumLinks
+from engine.cluster.zookeepers.quorum_links import CONNECTED, REFUSED, LoopThread, QuorumLinks
 
 SOON = 0.3  # seconds in which nothing may arrive
 

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from engine.cluster.child import Child
-from engine.cluster.controller_process import ControllerProcess
+from engine.cluster.kraft.controller_process import ControllerProcess
 from engine.cluster.link_faults import End, LinkFaults, controller
 from engine.cluster.metadata_servers import MetadataAddress
 from engine.cluster.observer import Observer

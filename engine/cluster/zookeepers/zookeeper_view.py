@@ -30,7 +30,9 @@ from engine.zookeeper import znodes
 
 ZOOKEEPER_WAIT_S = 15.0  # for an answer; without a limit kazoo waits until there is a server
 
-QUIET = logging.getLogger("engine.cluster.zookeeper_view")  # kazoo logs each connection that ends
+QUIET = logging.getLogger(
+    "engine.cluster.zookeepers.zookeeper_view"
+)  # kazoo logs each connection that ends
 QUIET.addHandler(logging.NullHandler())
 QUIET.propagate = False
 

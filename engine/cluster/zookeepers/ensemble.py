@@ -29,13 +29,13 @@ from pathlib import Path
 from typing import Any
 
 from engine.cluster.child import Child
-from engine.cluster.ensemble_monitor import EnsembleMonitor, ServerReport
 from engine.cluster.link_faults import End, is_zookeeper
 from engine.cluster.metadata_servers import MetadataAddress
 from engine.cluster.ports import bound
-from engine.cluster.quorum_links import LoopThread, QuorumLinks
 from engine.cluster.state import ClusterState, Status, ZookeeperState, now
 from engine.cluster.zookeeper import PortTaken, QuorumMember, ZookeeperServer
+from engine.cluster.zookeepers.ensemble_monitor import EnsembleMonitor, ServerReport
+from engine.cluster.zookeepers.quorum_links import LoopThread, QuorumLinks
 from engine.errors import invalid_config, invalid_request
 from engine.links import ZOOKEEPER
 
