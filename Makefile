@@ -52,10 +52,9 @@ long: $(READY) ## the longer tests: crashes in a row, every strategy, all exampl
 order: $(READY) ## the labs' cells twice, shuffled, interrupted; or ARGS='-k 03'
 	$(BIN)/pytest tests/labs/orders.py $(ARGS)
 
-# The lab runs also after a test has failed: .ci/run runs again what failed, and nothing else.
 streams: $(READY) ## the tests on Spark: source, sink, tables, kills, a cluster of workers, lab 04
-	$(BIN)/pytest -n 2 --dist loadscope -m 'spark and not long' tests/streams $(ARGS); failed=$$?; \
-	    $(BIN)/pytest $(NBVAL) labs/04_streams.ipynb && exit $$failed
+	$(BIN)/pytest -n 3 --dist loadscope -m '(spark or needed) and not long' $(NBVAL) \
+	    labs/04_streams.ipynb tests/streams $(ARGS)
 
 advanced: $(READY) ## labs 02 and 06 to 09 from end to end, exercises, mutants, rare faults
 	$(BIN)/pytest -n 3 --dist loadscope -m '(advanced or needed) and not long and not spark' \

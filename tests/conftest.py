@@ -39,7 +39,7 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 ROOT = Path(__file__).resolve().parents[1]
 # Modules that take long begin first, so that in the end no worker is left with one of them. What
 # takes milliseconds fills up the rest.
-FIRST = ["tests/streams", "labs", "tests/cluster", "tests/labs", "tests/interop"]
+FIRST = ["labs", "tests/streams", "tests/cluster", "tests/labs", "tests/interop"]
 FIRST += ["tests/unit/proof", "tests/unit/oracle", "tests/simulation", "tests/properties"]
 SHARING = {"tests/cluster", "tests/interop"}
 # Labs that take long are run by parts: `make test` leaves their cells out from this one on, and the
