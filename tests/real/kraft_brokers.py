@@ -38,27 +38,30 @@ SMALL: Mapping[str, Any] = {
 
 
 class KRaftBrokers:
-    """Three controllers of ours, 101 to 103, and brokers 1 to 3 of Kafka's. They end with the
-    block."""
+    """Three controllers, 101 to 103, and brokers 1 to 3 of Kafka's. They end with the block."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, kinds: Sequence[str] = (OURS, OURS, OURS)) -> None:
         config = (
             f"broker.session.timeout.ms={SESSION_MS}",
             f"authorizer.class.name={AUTHORIZER}",
             "super.users=User:ANONYMOUS",
             f"metadata.log.max.record.bytes.between.snapshots={SNAPSHOT_BYTES}",
         )
-        self.controllers = Controllers(folder, (OURS, OURS, OURS), config)
+        self.controllers = Controllers(folder, kinds, config)
         self.folder = folder
         self.ports = {id: free_port() for id in (1, 2, 3)}
         self.children: dict[int, Child] = {}
 
     def __enter__(self) -> Self:
         self.controllers.__enter__()
-        for id in self.ports:
-            format_directory(self.directory(id), id, CLUSTER_ID, 0)
-            self.start(id)
-        until(lambda: all(STARTED in it.output() for it in self.children.values()), JVM_S)
+        try:
+            for id in self.ports:
+                format_directory(self.directory(id), id, CLUSTER_ID, 0)
+                self.start(id)
+            until(lambda: all(STARTED in it.output() for it in self.children.values()), JVM_S)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_: object) -> None:

@@ -8,6 +8,7 @@ import pytest
 from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient
 
+from engine.cluster.kafka_process import KAFKA, OURS
 from tests.interop.watch import until
 from tests.limits import JVM_S
 from tests.real.jars import KRAFT, check
@@ -23,6 +24,7 @@ QUORUM = "org.apache.kafka.tools.MetadataQuorumCommand"
 FEATURES = "org.apache.kafka.tools.FeatureCommand"
 CLUSTER = "org.apache.kafka.tools.ClusterTool"
 RECORDS = 3000
+MOST_LEADERS = 12
 
 
 @pytest.fixture(scope="module")
@@ -232,3 +234,22 @@ def consumer_metadata(brokers, group):
         return client.consumer_group_metadata()
     finally:
         client.close()
+
+
+@pytest.mark.timeout(4 * JVM_S)
+def test_the_lead_goes_from_our_controllers_to_kafkas_and_back(tmp_path):
+    """Each kind of controller goes on from what the other has written."""
+    with KRaftBrokers(tmp_path, (OURS, KAFKA, OURS)) as brokers:
+        controllers, led, made = brokers.controllers, [], []
+        while {OURS, KAFKA} - set(led[1:-1]):  # each has taken over, and was followed
+            leader, epoch = controllers.leader(JVM_S), controllers.epoch()
+            led.append(controllers.kinds[leader])
+            made.append(f"by-{leader}-{epoch}")
+            created(brokers, made[-1], "--partitions", "2", "--replication-factor", "3")
+            controllers.children[leader].kill()
+            controllers.leader(JVM_S, {101, 102, 103} - {leader}, after=epoch)
+            controllers.start(leader)
+            assert len(led) < MOST_LEADERS, led
+        admin = AdminClient({"bootstrap.servers": brokers.bootstrap})
+        for topic in made:
+            until(lambda topic=topic: len(described(admin, topic)) == 2, JVM_S)

@@ -71,7 +71,7 @@ def assert_alike(controllers):
 
 
 def test_both_tools_describe_a_quorum_of_ours_alike(tmp_path, capsys):
-    with Controllers(tmp_path) as controllers:
+    with Controllers(tmp_path, config=["metadata.max.idle.interval.ms=0"]) as controllers:
         controllers.leader(JVM_S)
 
         def described(what):

@@ -1,7 +1,9 @@
 """A broker without ZooKeeper: the metadata is a log, and controllers lead its quorum.
 
     mode                 the source of the metadata: observes, registers, publishes
-    metadata_loader      committed records ──> MetadataImage ──> MetadataDelta
+    observer             the copy of the log of a broker that does not vote
+    quorum_node          what a broker has of the quorum: the Raft, and the image
+    image_publisher      what has changed in the image ──> the parts of the broker
 
     lifecycle_manager    registration and heartbeats                  (BrokerLifecycleManager)
     controller_channel   requests to the active controller   (NodeToControllerChannelManager)

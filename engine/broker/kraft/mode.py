@@ -17,7 +17,6 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -37,16 +36,14 @@ from engine.broker.kraft.alter_partition import AlterPartitionManager
 from engine.broker.kraft.controller_channel import ControllerChannel
 from engine.broker.kraft.forwarding import FORWARDED, ForwardingManager
 from engine.broker.kraft.gateway import KRaftGateway
+from engine.broker.kraft.image_publisher import ImagePublisher
 from engine.broker.kraft.lifecycle_manager import BrokerLifecycleManager
 from engine.broker.kraft.quorum_node import NodeQuorum, metadata_facts
 from engine.broker.metadata_source import SourceContext, StoppedWhileStarting
 from engine.config.kraft import KRaftBrokerConfig
 from engine.config.listeners import PROTOCOLS
-from engine.errors import ErrorCode
 from engine.metadata.broker_states import BrokerRunState
-from engine.metadata.delta import MetadataDelta, ReplicaStop
 from engine.metadata.image import ImageChanges, MetadataImage
-from engine.metadata.image_delta import ImageDelta
 from engine.metadata.lifecycle import LifecycleStep
 from engine.metadata.meta_properties import claim
 from engine.security.authorizer import AclAuthorizer
@@ -69,8 +66,6 @@ class KRaftMode:
     ) -> None:
         self._context, self._config, self._open_quorum = context, config, open_quorum
         self._claim = claim
-        self._deltas = ImageDelta(config.node_id)
-        self._broker: Broker | None = None  # once it applies what is committed
 
     @property
     def address(self) -> str:
@@ -92,9 +87,10 @@ class KRaftMode:
         self._lifecycle = BrokerLifecycleManager(
             self._config,
             self._channel,
-            lambda: node.loader.image.offset,
+            self._offset,
             self._context.report,
         )
+        self._publisher = ImagePublisher(self._config.node_id, self._lifecycle.metadata_changed)
         node.image_changed.append(self._image_changed)
         return node.cluster_id
 
@@ -104,6 +100,16 @@ class KRaftMode:
         channel = ControllerChannel(self._node, name, timeout_s)
         stack.callback(channel.close)
         return channel
+
+    def _image_changed(self, image: MetadataImage, changes: ImageChanges) -> None:
+        self._publisher.changed(image, changes)
+        self._lifecycle.metadata_changed()
+
+    def _offset(self) -> int:
+        """Up to which this broker has the metadata: while it starts, that it has read."""
+        is_starting = self._lifecycle.state is BrokerRunState.STARTING
+        image = self._node.loader.image
+        return image.offset if is_starting else self._publisher.applied_offset
 
     def gateway(self, configs: ConfigCache, authorizer: AclAuthorizer | None) -> KRaftGateway:
         return KRaftGateway(self._config, self._node, self._own_requests, self._lifecycle)
@@ -142,7 +148,8 @@ class KRaftMode:
         self._context.lifecycle.take(LifecycleStep.REGISTERED)
         self._context.spawn(self._lifecycle.run())
         await self._unless_stopped(self._lifecycle.until(BrokerRunState.RECOVERY))
-        self._apply_first(broker)
+        await self._publisher.apply_first(broker, self._node.loader.image)
+        self._context.spawn(self._publisher.run(broker))
         self._lifecycle.ready()
 
     async def _unless_stopped(self, work: Coroutine[Any, Any, T]) -> T:
@@ -184,44 +191,6 @@ class KRaftMode:
             rack=config.broker_rack,
             is_migrating_zk_broker=False,
         )
-
-    # -- what is committed -----------------------------------------------------------------
-
-    def _image_changed(self, image: MetadataImage, changes: ImageChanges) -> None:
-        self._lifecycle.metadata_changed()
-        if self._broker is not None:
-            for delta in self._deltas.next(image, changes):
-                self._apply(self._broker, delta)
-
-    def _apply_first(self, broker: Broker) -> None:
-        image = self._node.loader.image
-        delta = self._deltas.first(image)
-        strays = self._strays(broker)
-        if strays:
-            log.warning("deleting replicas that this broker has no more: %s", strays)
-        stops = [ReplicaStop(partition, None, delete=True) for partition in strays]
-        self._apply(broker, MetadataDelta(configs=delta.configs, stops=stops))
-        self._apply(broker, replace(delta, configs={}))
-        self._broker = broker
-
-    def _strays(self, broker: Broker) -> list[Any]:
-        """Logs of replicas that were deleted or moved while this broker was down."""
-        image = self._node.loader.image
-        found = []
-        for partition, directory in broker.replicas.logs.directory_of.items():
-            topic, log = image.topics.get(partition.topic), directory.logs.get(partition)
-            known = None if topic is None else topic.partitions.get(partition.partition)
-            is_other = topic and log and log.topic_id not in (None, topic.id)
-            if known is None or is_other or self._config.node_id not in known.replicas:
-                found.append(partition)
-        return sorted(found)
-
-    def _apply(self, broker: Broker, delta: MetadataDelta) -> None:
-        codes = broker.publisher.apply(delta)
-        told = [each.partition for each in delta.roles] + [each.partition for each in delta.stops]
-        for partition, code in zip(told, codes, strict=False):
-            if code is not ErrorCode.none:
-                log.error("%s: %s", partition, code.name)
 
     # -- run -------------------------------------------------------------------------------
 
