@@ -10,7 +10,8 @@ LOCKS  := requirements/build.txt requirements/all.txt
 GUIDE  := labs/.ipython/ipython_kernel_config.py
 LABS    = $(filter-out labs/04_%,$(wildcard labs/*.ipynb)) # all but the one on Spark
 LATER  := labs/02_replication.ipynb labs/06_sending.ipynb labs/07_promises.ipynb \
-    labs/08_speed.ipynb labs/09_operations.ipynb labs/articles.ipynb labs/challenges.ipynb \
+    labs/08_speed.ipynb labs/09_operations.ipynb labs/10_kraft.ipynb labs/articles.ipynb \
+    labs/challenges.ipynb \
     tests/labs tests/cluster tests/classroom tests/unit/proof
 NBVAL  := -p tests.lean -p nbval.plugin --nbval --nbval-cell-timeout 120
 ARGS   ?=

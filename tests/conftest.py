@@ -51,6 +51,7 @@ REST = {
     "07_promises": ("acks-predict", "advanced"),
     "08_speed": ("tail-predict", "advanced"),
     "09_operations": ("one-predict", "advanced"),
+    "10_kraft": ("format-predict", "advanced"),
     "articles": ("release-predict", "advanced"),
     "challenges": ("compact-chapter", "advanced"),
 }

@@ -19,8 +19,8 @@ from widgets.story import Outage, internal
 
 SETTLED = 300  # ms after an election until its result is in the observed state
 WHY = (
-    "A dead leader is noticed when its session with ZooKeeper runs out "
-    "(zookeeper.session.timeout.ms). Then the controller takes a leader from the replicas in "
+    "A dead leader is noticed when its session runs out (zookeeper.session.timeout.ms, or without "
+    "ZooKeeper broker.session.timeout.ms). Then the controller takes a leader from the replicas in "
     "sync, and those have every committed record. When a broker comes back, its log is cut back to "
     "the leader's: what only it had was never committed, unless the election was unclean."
 )

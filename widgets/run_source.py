@@ -285,8 +285,8 @@ def same(one: ClusterState, other: ClusterState) -> bool:
         one.partitions is other.partitions
         and one.groups is other.groups
         and one.transactions is other.transactions
-        and (one.controller, one.links, one.zookeepers)
-        == (other.controller, other.links, other.zookeepers)
+        and (one.controller, one.links, one.zookeepers, one.controllers)
+        == (other.controller, other.links, other.zookeepers, other.controllers)
         and _timeless(one) == _timeless(other)
     )
 

@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.cli.main import main
 from engine.client.admin.values import NewTopic
 from engine.cluster.cluster import Cluster
 from engine.cluster.recording import Recording
@@ -151,3 +152,11 @@ def test_directories_of_another_quorum_are_refused(tmp_path):
 def test_what_a_cluster_cannot_have_is_refused_in_a_sentence(settings, words):
     with pytest.raises(ApiException, match=words):
         Cluster(1, **settings)
+
+
+@pytest.mark.parametrize("where", ["--bootstrap-server", "--bootstrap-controller"])
+def test_the_quorum_is_described_by_a_broker_and_by_a_controller(kraft, where, capsys):
+    voters = ",".join(each.partition("@")[2] for each in kraft.controllers.split(","))
+    addresses = kraft.bootstrap if where == "--bootstrap-server" else voters
+    assert main(["metadata-quorum", where, addresses, "describe", "--status"]) == 0
+    assert f"LeaderId:               {kraft.state().controller}\n" in capsys.readouterr().out

@@ -72,7 +72,7 @@ def _lane(plan: QuorumLayout, id: int) -> list[SceneShape]:
     return shapes
 
 
-class MessageArrow(NamedTuple):
+class LaneArrow(NamedTuple):
     """A message on its way: its line, and where the line begins and ends."""
 
     shapes: list[SceneShape]
@@ -82,7 +82,7 @@ class MessageArrow(NamedTuple):
     is_lost: bool
 
 
-def _arrow(plan: QuorumLayout, number: int, message: FilmedMessage) -> MessageArrow:
+def _arrow(plan: QuorumLayout, number: int, message: FilmedMessage) -> LaneArrow:
     look, word, words = line_of(message)
     is_lost = message.came is None and (message.due is None or message.due <= plan.end)
     end = message.came or message.due or message.sent + LOST_MS
@@ -101,10 +101,10 @@ def _arrow(plan: QuorumLayout, number: int, message: FilmedMessage) -> MessageAr
         shapes.append(text(f"{key} lost", x2, y2 + 4, "×", ABOUT, look="bad bold still"))
     elif message.came is None:
         shapes.append(circle(f"{key} dot", x2, y2, 3.5, look="traffic still"))
-    return MessageArrow(shapes, word, (x1, y1), (x2, y2), is_lost)
+    return LaneArrow(shapes, word, (x1, y1), (x2, y2), is_lost)
 
 
-def _words(plan: QuorumLayout, arrows: list[MessageArrow]) -> list[SceneShape]:
+def _words(plan: QuorumLayout, arrows: list[LaneArrow]) -> list[SceneShape]:
     """A word or two beside a line, between the sender's lane and the next one, where no other
     word stands. The others are in the line's label."""
     taken: list[tuple[float, float, float]] = [

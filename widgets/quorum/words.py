@@ -60,7 +60,7 @@ def line_of(message: FilmedMessage) -> tuple[str, str, str]:
             words = f"{source} tells {target}: epoch {ended.epoch} ended at offset {ended.offset}"
             return "cut", f"truncate to {ended.offset}", words
         case RaftFetchResponse(records=records) if records:
-            return "link", "records", f"{source} sends {target} records"
+            return "link", "records", f"records go from {source} to {target}"
         case RaftFetchResponse(snapshot=snapshot) if snapshot is not None:
             words = f"{source} tells {target}: fetch the snapshot up to offset {snapshot.offset}"
             return "link", "snapshot", words

@@ -1,27 +1,31 @@
 """Show the quorum of controllers, as kafka-metadata-quorum does.
 
     metadata-quorum --bootstrap-controller 127.0.0.1:9193 describe --status
-    metadata-quorum --bootstrap-controller 127.0.0.1:9193 describe --replication
+    metadata-quorum --bootstrap-server 127.0.0.1:9092 describe --replication
 
 Only the leader knows how far the others are. The command asks the controllers of
---bootstrap-controller, and those that they name, until one answers that it leads.
+--bootstrap-controller, and those that they name, until one answers that it leads. A broker of
+--bootstrap-server passes the request on to it.
 """
 
 import asyncio
 import time
 from argparse import ArgumentParser, Namespace
+from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from engine.broker.kraft.wire_messages import NAME, PARTITION
 from engine.broker.peer import Peer
 from engine.cli.main import UsageError
-from engine.cli.options import add_choice, add_options
+from engine.cli.options import add_choice
 from engine.config.quorum import VoterAddress
 from engine.errors import ApiException, ErrorCode
 from engine.links import Links
 from engine.quorum_server.describe_quorum import CONTROLLERS
+from engine.wire.apis import Api
 from engine.wire.controller_apis import CONTROLLER_APIS, ControllerApi
+from engine.wire.kraft_apis import KRAFT_APIS, KRaftApi
 
 FIND_LEADER_S = 30.0  # an election may be going on
 RETRY_S = 0.1
@@ -43,39 +47,48 @@ class QuorumDescription(NamedTuple):
     partition: Any  # of the response to DescribeQuorum
 
 
+Describe = Callable[
+    [VoterAddress, list[VoterAddress]], Coroutine[Any, Any, QuorumDescription | None]
+]
+
+
 def add_arguments(parser: ArgumentParser) -> None:
-    help = "a controller to start from, or several with commas between them"
-    address = {"bootstrap-controller HOST:PORT,...": help}
-    add_options(parser, address, required=True)
+    address = parser.add_mutually_exclusive_group(required=True)
+    for option, whom in ("--bootstrap-server", "broker"), ("--bootstrap-controller", "controller"):
+        help = f"a {whom} to start from, or several with commas between them"
+        address.add_argument(option, metavar="HOST:PORT,...", help=help)
     actions = parser.add_subparsers(dest="action", required=True, metavar="describe")
     describe = actions.add_parser("describe", help="show the quorum", allow_abbrev=False)
     add_choice(describe, "what", CHOICES, required=True)
 
 
 def run(options: Namespace) -> int:
-    addresses = [_address(text) for text in options.bootstrap_controller.split(",")]
-    found = asyncio.run(_find_leader(addresses))
+    brokers, controllers = options.bootstrap_server, options.bootstrap_controller
+    option = "--bootstrap-server" if brokers else "--bootstrap-controller"
+    addresses = [_address(option, text) for text in (brokers or controllers).split(",")]
+    describe = _describe_by_broker if brokers else _describe
+    found = asyncio.run(_find_leader(addresses, describe))
     (_print_status if options.what == "status" else _print_replication)(found)
     return 0
 
 
-def _address(text: str) -> VoterAddress:
+def _address(option: str, text: str) -> VoterAddress:
     host, _, port = text.strip().rpartition(":")
     if not host or not port.isdecimal():
-        raise UsageError(f"--bootstrap-controller {text}: an address is HOST:PORT")
+        raise UsageError(f"{option} {text}: an address is HOST:PORT")
     return VoterAddress(host, int(port))
 
 
 # -- requests --------------------------------------------------------------------------------
 
 
-async def _find_leader(addresses: list[VoterAddress]) -> QuorumDescription:
+async def _find_leader(addresses: list[VoterAddress], describe: Describe) -> QuorumDescription:
     deadline = time.monotonic() + FIND_LEADER_S
     while True:
         reason = "none of them is the leader"
         for address in list(addresses):
             try:
-                found = await _describe(address, addresses)
+                found = await describe(address, addresses)
             except OSError as error:
                 reason = str(error)
                 continue
@@ -98,19 +111,41 @@ async def _describe(
         cluster = await peer.ask(ControllerApi.DESCRIBE_CLUSTER, request)
         named = [VoterAddress(it.host, it.port) for it in cluster.brokers]
         addresses += [each for each in named if each not in addresses]
-        partition = SimpleNamespace(partition_index=PARTITION)
-        topic = SimpleNamespace(topic_name=NAME, partitions=(partition,))
-        request = SimpleNamespace(topics=(topic,))
-        response = await peer.ask(ControllerApi.DESCRIBE_QUORUM, request)
+        response = await peer.ask(ControllerApi.DESCRIBE_QUORUM, _asked())
     finally:
         peer.close()
+    return _described(address, response, cluster.cluster_id)
+
+
+async def _describe_by_broker(
+    address: VoterAddress, addresses: list[VoterAddress]
+) -> QuorumDescription | None:
+    """The quorum, as the active controller has answered the broker."""
+    peer = Peer(*address, -1, Links(), "metadata-quorum", REQUEST_TIMEOUT_S, _apis=KRAFT_APIS)
+    try:
+        request = SimpleNamespace(include_cluster_authorized_operations=False)
+        cluster = await peer.ask(Api.DESCRIBE_CLUSTER, request)
+        response = await peer.ask(KRaftApi.DESCRIBE_QUORUM, _asked())
+    finally:
+        peer.close()
+    return _described(address, response, cluster.cluster_id)
+
+
+def _asked() -> SimpleNamespace:
+    partition = SimpleNamespace(partition_index=PARTITION)
+    return SimpleNamespace(topics=(SimpleNamespace(topic_name=NAME, partitions=(partition,)),))
+
+
+def _described(
+    address: VoterAddress, response: Any, cluster_id: str | None
+) -> QuorumDescription | None:
     error = response.error_code
     if error is ErrorCode.none:
         found = response.topics[0].partitions[0]
         error = found.error_code
     if error is ErrorCode.none:
         # Kafka's controllers refuse DescribeCluster below the level of 3.7, and tell no id then.
-        return QuorumDescription(cluster.cluster_id or "unknown", found)
+        return QuorumDescription(cluster_id or "unknown", found)
     if error is ErrorCode.not_leader_or_follower:
         return None
     raise ApiException(error, f"{address.host}:{address.port} refuses DescribeQuorum: {error.name}")

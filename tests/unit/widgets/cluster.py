@@ -6,6 +6,7 @@ from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import (
     BrokerState,
     ClusterState,
+    ControllerState,
     FollowerState,
     LinkState,
     PartitionState,
@@ -50,7 +51,15 @@ def broker(number, up=(1, 2, 3), *, status=Status.UP, answers=True, active=False
 
 
 def state(
-    partitions=None, *, brokers=3, at=START, controller=1, links=(), groups=None, zookeepers=None
+    partitions=None,
+    *,
+    brokers=3,
+    at=START,
+    controller=1,
+    links=(),
+    groups=None,
+    zookeepers=None,
+    controllers=None,
 ):
     numbers = range(1, brokers + 1)
     return ClusterState(
@@ -61,7 +70,20 @@ def state(
         tuple(links),
         groups or {},
         zookeepers=zookeepers or {},
+        controllers=controllers or {},
     )
+
+
+def quorum(leads=102, down=103):
+    """Three controllers, of which one leads and one is down."""
+    found = {}
+    for node in (101, 102, 103):
+        role = "leader" if node == leads else "follower"
+        facts = {"epoch": 3, "leader": leads, "log_end": 42, "high_watermark": 41}
+        status = Status.DOWN if node == down else Status.UP
+        up = node != down
+        found[node] = ControllerState(status, up, 100 + node, 9000 + node, role=role, **facts)
+    return found
 
 
 def topic(name, count, replicas=3):
