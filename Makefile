@@ -84,6 +84,7 @@ peers: $(READY) ## measure other brokers beside the engine (Debian packages, Mav
 
 storm: $(READY) ## try to break a simulated quorum and cluster for an hour, or ARGS='--minutes 600 --jobs 8'
 	$(BIN)/python -m engine simulate --quorum --first 1000 --seeds 10000 --jobs 2
+	$(BIN)/python -m engine simulate --kraft --first 1000 --seeds 2000 --jobs 2
 	$(BIN)/python -m engine simulate --minutes 60 --first 1000 --jobs 2 $(ARGS)
 
 chaos: $(READY) ## kill, pause and cut a real cluster for ten minutes, or ARGS='--seconds 3600'
