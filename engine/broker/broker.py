@@ -21,7 +21,6 @@
 cluster and to the network, and runs it.
 """
 
-import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 
@@ -46,11 +45,6 @@ from engine.quotas.quota_managers import QuotaManagers
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.apis import APIS, ApiKey
 from engine.wire.codec import Apis
-
-
-def clock() -> int:
-    """Milliseconds since 1970: the time in records, and of events."""
-    return time.time_ns() // 1_000_000
 
 
 @dataclass(frozen=True)

@@ -24,7 +24,7 @@ from typing import Any, NamedTuple
 from uuid import UUID, uuid4
 
 from engine.broker.address_gate import AddressGate
-from engine.broker.broker import Broker, clock
+from engine.broker.broker import Broker
 from engine.broker.call import Handler
 from engine.broker.debug.debug_server import DebugServer
 from engine.broker.dispatch import Dispatcher
@@ -40,6 +40,7 @@ from engine.broker.rules import KAFKAS
 from engine.broker.secure_connection import secured
 from engine.broker.secure_listeners import PeerSecurity, SecureListener
 from engine.broker.server import Connection, Handle, Secure, Server
+from engine.broker.wall_clock import clock
 from engine.broker.zookeeper.mode import ZooKeeperMode, connect_zookeeper
 from engine.broker.zookeeper.registration import SESSION_FILE
 from engine.config import BrokerConfig

@@ -10,10 +10,9 @@
 import asyncio
 from collections.abc import Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, Protocol
 from uuid import UUID
 
-from engine.broker.broker import Broker
 from engine.broker.call import Handler
 from engine.broker.config_cache import ConfigCache
 from engine.broker.peer import Connect
@@ -23,6 +22,9 @@ from engine.metadata.lifecycle import BrokerLifecycle
 from engine.security.authorizer import AclAuthorizer
 from engine.storage.log import Emit
 from engine.wire.apis import ApiKey
+
+if TYPE_CHECKING:  # a controller has no broker, and need not load one
+    from engine.broker.broker import Broker
 
 
 class StoppedWhileStarting(Exception):
@@ -59,16 +61,16 @@ class MetadataSource(Protocol):
         self, configs: ConfigCache, authorizer: AclAuthorizer | None
     ) -> ControllerGateway: ...
 
-    def handlers(self, broker: Broker) -> Mapping[ApiKey, Handler]:
+    def handlers(self, broker: "Broker") -> Mapping[ApiKey, Handler]:
         """Of the requests that only brokers of this mode get."""
 
-    async def load(self, broker: Broker, topics: Iterable[str]) -> None:
+    async def load(self, broker: "Broker", topics: Iterable[str]) -> None:
         """Read what the broker needs before it opens the logs of these topics."""
 
-    async def follow(self, broker: Broker) -> None:
+    async def follow(self, broker: "Broker") -> None:
         """Read the rest, and apply each change from now on."""
 
-    async def register(self, broker: Broker, ports: Mapping[str, int]) -> None:
+    async def register(self, broker: "Broker", ports: Mapping[str, int]) -> None:
         """It listens on these ports, by the names of the listeners. May raise
         StoppedWhileStarting."""
 
@@ -87,7 +89,7 @@ class MetadataSource(Protocol):
     def session_id(self) -> int | None:
         """Of a session with ZooKeeper; None while there is none."""
 
-    async def leave(self, broker: Broker) -> None:
+    async def leave(self, broker: "Broker") -> None:
         """Hand over the leaderships, before the broker stops."""
 
     def log_dir_failed(self) -> None:

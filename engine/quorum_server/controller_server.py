@@ -23,11 +23,11 @@ from random import Random
 from typing import Any
 from uuid import uuid4
 
-from engine.broker.broker import clock
 from engine.broker.events import Ring
 from engine.broker.kraft.controller_peer import connect_to_controller
 from engine.broker.kraft.raft_manager import RaftEnvironment
 from engine.broker.server import Server
+from engine.broker.wall_clock import clock
 from engine.config.quorum import ControllerConfig, VoterAddress
 from engine.errors import invalid_config
 from engine.links import Links

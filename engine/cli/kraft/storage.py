@@ -14,7 +14,7 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from engine.broker.broker import clock
+from engine.broker.wall_clock import clock
 from engine.cli.main import FAILED, UsageError
 from engine.config.properties import parse_properties
 from engine.errors import ApiException
