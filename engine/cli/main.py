@@ -110,6 +110,10 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
             "show the quorum of controllers: who leads, and how far the others are",
             "--bootstrap-controller host:9193 describe --status",
         ),
+        "engine.cli.kraft.metadata_shell": (
+            "look into the metadata of a cluster without ZooKeeper, as into directories",
+            "--directory lab-data/controller-1 tree /image/topics/byName",
+        ),
         "engine.cli.dump_log": (
             "print .log, .index, .timeindex, .txnindex and .snapshot files",
             "--files orders-0/00000000000000000000.log --print-data-log",

@@ -189,3 +189,24 @@ def test_a_metadata_directory_is_handed_over_both_ways(config, tmp_path, capsys)
     theirs = kafkas("kafka.tools.DumpLogSegments", *dump, log)
     assert payloads(capsys.readouterr().out) == payloads(theirs)
     assert "isvalid: false" not in theirs
+    compare_shells(data, log, capsys)
+
+
+def compare_shells(data, log, capsys):
+    """The same names, and the same text at each leaf."""
+    shell = "org.apache.kafka.shell.MetadataShell"
+    theirs = sorted(names(kafkas(shell, "--snapshot", log, "find", "/image")))
+    ours("metadata-shell", "--directory", data, "find", "/image")
+    assert sorted(names(capsys.readouterr().out)) == theirs
+    above = {name.rpartition("/")[0] for name in theirs}
+    empty = {"acls/byId", "clientQuotas", "cluster/controllers", "configs", "delegationToken"}
+    empty |= {"cluster/brokers", "topics/byId", "topics/byName"}
+    leaves = [it for it in theirs if it not in above and "/scram/" not in it]
+    leaves = [it for it in leaves if it.removeprefix("/image/") not in empty]
+    assert len(leaves) > 3
+    ours("metadata-shell", "--directory", data, "cat", *leaves)
+    assert capsys.readouterr().out == kafkas(shell, "--snapshot", log, "cat", *leaves)
+
+
+def names(text):
+    return [line for line in text.splitlines() if line.startswith("/image")]

@@ -60,7 +60,11 @@ OF_ZOOKEEPER = {
     "zookeeper-server-start": "zookeeper-server-start --home {home}",
     "zookeeper-server-stop": "zookeeper-server-stop --home {home}",
 }
-OF_KRAFT = {"kafka-metadata-quorum": "metadata-quorum", "kafka-storage": "storage"}
+OF_KRAFT = {
+    "kafka-metadata-quorum": "metadata-quorum",
+    "kafka-metadata-shell": "metadata-shell",
+    "kafka-storage": "storage",
+}
 SERVER, ZOOKEEPER = "server", "zookeeper"  # what a script starts
 STOP_WAIT_S = 30.0  # for a server to end
 CHECK_S = 0.02  # between two looks whether it has ended
