@@ -110,6 +110,14 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
             "show the quorum of controllers: who leads, and how far the others are",
             "--bootstrap-controller host:9193 describe --status",
         ),
+        "engine.cli.kraft.features": (
+            "show and change the levels of a cluster without ZooKeeper",
+            "--bootstrap-server host:9092 describe",
+        ),
+        "engine.cli.kraft.cluster_tool": (
+            "the id of a cluster; forget a broker that will not come back",
+            "cluster-id --bootstrap-server host:9092",
+        ),
         "engine.cli.kraft.metadata_shell": (
             "look into the metadata of a cluster without ZooKeeper, as into directories",
             "--directory lab-data/controller-1 tree /image/topics/byName",

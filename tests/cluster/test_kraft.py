@@ -2,7 +2,7 @@
 
 import pytest
 
-from engine.cli.main import main
+from engine.cli.main import FAILED, USAGE, main
 from engine.client.admin.values import NewTopic
 from engine.cluster.cluster import Cluster
 from engine.cluster.recording import Recording
@@ -160,3 +160,26 @@ def test_the_quorum_is_described_by_a_broker_and_by_a_controller(kraft, where, c
     addresses = kraft.bootstrap if where == "--bootstrap-server" else voters
     assert main(["metadata-quorum", where, addresses, "describe", "--status"]) == 0
     assert f"LeaderId:               {kraft.state().controller}\n" in capsys.readouterr().out
+
+
+def test_the_levels_and_the_id_are_told_and_a_broker_is_forgotten(kraft, capsys):
+    def said(*words, code=0):
+        assert main([*words]) == code
+        return "".join(capsys.readouterr())
+
+    server = "--bootstrap-server", kraft.bootstrap
+    known = said("features", *server, "describe").split("\t")
+    assert known[:4] == [
+        *("Feature: metadata.version", "SupportedMinVersion: 3.0-IV1"),
+        *("SupportedMaxVersion: 3.3-IV3", "FinalizedVersionLevel: 3.3-IV3"),
+    ]
+    change = "features", *server, "downgrade", "--feature", "metadata.version=99", "--dry-run"
+    assert said(*change, code=FAILED).startswith("Can not downgrade metadata.version to 99. ")
+    assert "1 out of 1 operation(s) failed." in said(*change, code=FAILED)
+    id = (kraft.directory(1) / "meta.properties").read_text().partition("cluster.id=")[2]
+    assert said("cluster-tool", "cluster-id", *server) == f"Cluster ID: {id.split()[0]}\n"
+    stranger = "cluster-tool", "unregister", *server, "--id", "77"
+    assert "Broker ID 77 is not currently registered" in said(*stranger, code=FAILED)
+    assert "an address is HOST:PORT" in said(
+        "features", "--bootstrap-server", "here", "describe", code=USAGE
+    )

@@ -16,12 +16,10 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from engine.broker.kraft.wire_messages import NAME, PARTITION
-from engine.broker.peer import Peer
-from engine.cli.main import UsageError
+from engine.cli.kraft.nodes import add_bootstrap, bootstrap, peer_of
 from engine.cli.options import add_choice
 from engine.config.quorum import VoterAddress
 from engine.errors import ApiException, ErrorCode
-from engine.links import Links
 from engine.quorum_server.describe_quorum import CONTROLLERS
 from engine.wire.apis import Api
 from engine.wire.controller_apis import CONTROLLER_APIS, ControllerApi
@@ -29,7 +27,7 @@ from engine.wire.kraft_apis import KRAFT_APIS, KRaftApi
 
 FIND_LEADER_S = 30.0  # an election may be going on
 RETRY_S = 0.1
-REQUEST_TIMEOUT_S = 5.0
+CLIENT = "metadata-quorum"
 NO_DIRECTORY = "A" * 22  # the id of a directory that is not known: version 1 does not tell it
 _NODE = '{{"id": {}, "directoryId": null}}'
 CHOICES = {
@@ -53,30 +51,18 @@ Describe = Callable[
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    address = parser.add_mutually_exclusive_group(required=True)
-    for option, whom in ("--bootstrap-server", "broker"), ("--bootstrap-controller", "controller"):
-        help = f"a {whom} to start from, or several with commas between them"
-        address.add_argument(option, metavar="HOST:PORT,...", help=help)
+    add_bootstrap(parser)
     actions = parser.add_subparsers(dest="action", required=True, metavar="describe")
     describe = actions.add_parser("describe", help="show the quorum", allow_abbrev=False)
     add_choice(describe, "what", CHOICES, required=True)
 
 
 def run(options: Namespace) -> int:
-    brokers, controllers = options.bootstrap_server, options.bootstrap_controller
-    option = "--bootstrap-server" if brokers else "--bootstrap-controller"
-    addresses = [_address(option, text) for text in (brokers or controllers).split(",")]
-    describe = _describe_by_broker if brokers else _describe
-    found = asyncio.run(_find_leader(addresses, describe))
+    nodes = bootstrap(options)
+    describe = _describe if nodes.of_controllers else _describe_by_broker
+    found = asyncio.run(_find_leader(nodes.addresses, describe))
     (_print_status if options.what == "status" else _print_replication)(found)
     return 0
-
-
-def _address(option: str, text: str) -> VoterAddress:
-    host, _, port = text.strip().rpartition(":")
-    if not host or not port.isdecimal():
-        raise UsageError(f"{option} {text}: an address is HOST:PORT")
-    return VoterAddress(host, int(port))
 
 
 # -- requests --------------------------------------------------------------------------------
@@ -103,7 +89,7 @@ async def _describe(
     address: VoterAddress, addresses: list[VoterAddress]
 ) -> QuorumDescription | None:
     """The quorum, if the controller leads it. Controllers that it names are added to the list."""
-    peer = Peer(*address, -1, Links(), "metadata-quorum", REQUEST_TIMEOUT_S, _apis=CONTROLLER_APIS)
+    peer = peer_of(address, CONTROLLER_APIS, CLIENT)
     try:
         request = SimpleNamespace(
             include_cluster_authorized_operations=False, endpoint_type=CONTROLLERS
@@ -121,7 +107,7 @@ async def _describe_by_broker(
     address: VoterAddress, addresses: list[VoterAddress]
 ) -> QuorumDescription | None:
     """The quorum, as the active controller has answered the broker."""
-    peer = Peer(*address, -1, Links(), "metadata-quorum", REQUEST_TIMEOUT_S, _apis=KRAFT_APIS)
+    peer = peer_of(address, KRAFT_APIS, CLIENT)
     try:
         request = SimpleNamespace(include_cluster_authorized_operations=False)
         cluster = await peer.ask(Api.DESCRIBE_CLUSTER, request)

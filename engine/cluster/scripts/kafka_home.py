@@ -61,6 +61,8 @@ OF_ZOOKEEPER = {
     "zookeeper-server-stop": "zookeeper-server-stop --home {home}",
 }
 OF_KRAFT = {
+    "kafka-cluster": "cluster-tool",
+    "kafka-features": "features",
     "kafka-metadata-quorum": "metadata-quorum",
     "kafka-metadata-shell": "metadata-shell",
     "kafka-storage": "storage",

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from engine.cli.main import FAILED, main
+from engine.cli.main import FAILED, USAGE, main
 from engine.metadata.records import brokers, security, topics
 from engine.metadata.records.framing import encode_record
 from engine.raft.snapshot_records import encode_snapshot
@@ -128,7 +128,7 @@ def test_help_lists_each_command(snapshot, capsys):
 def test_what_is_not_there_or_damaged_is_told(snapshot, tmp_path, capsys):
     empty = tmp_path / "empty"
     empty.mkdir()
-    assert main(["metadata-shell", "-d", str(empty), "ls"]) == 2
+    assert main(["metadata-shell", "-d", str(empty), "ls"]) == USAGE
     assert "has neither a snapshot nor a metadata log" in capsys.readouterr().err
     snapshot.write_bytes(snapshot.read_bytes()[:-3])
     assert main(["metadata-shell", "-s", str(snapshot), "ls"]) == FAILED
