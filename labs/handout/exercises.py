@@ -106,9 +106,9 @@ LABS: Mapping[str, Lab] = MappingProxyType(
         "10_kraft": Lab(
             "kraft",
             [
-                Exercise("exercise-1", "try-1", "up_to_date", 2),
-                Exercise("exercise-2", "try-2", "committed", 3),
-                Exercise("exercise-3", "exercise-3-try", "resigned", 1, "resigned(mine)"),
+                Exercise("exercise-1", "try-1", "up_to_date", 3),
+                Exercise("exercise-2", "try-2", "committed", 5),
+                Exercise("exercise-3", "exercise-3-try", "resigned", 2, "resigned(mine)"),
             ],
         ),
         "03_rebalance": Lab(

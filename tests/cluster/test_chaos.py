@@ -107,7 +107,7 @@ class Servers:
     """A cluster of which only the ZooKeeper servers are asked; it writes down what is done."""
 
     def __init__(self, count):
-        self.zookeepers = [f"zookeeper-{number}" for number in range(1, count + 1)]
+        self.metadata_servers = [f"zookeeper-{number}" for number in range(1, count + 1)]
         self.brokers = []
         self.harmed = set()
         self.cut_from = set()

@@ -9,7 +9,8 @@ from kazoo.client import KazooClient
 from engine.client.admin.client import AdminClient
 from engine.client.consumer import Consumer
 from engine.client.values import TopicPartition
-from engine.cluster import clients, single_requests
+from engine.cluster import single_requests
+from engine.cluster.zookeepers import zookeeper_view
 from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 
@@ -102,7 +103,7 @@ def test_a_zookeeper_that_does_not_answer_is_named(cluster, monkeypatch):
     cluster.pause("zookeeper")
     try:
         with monkeypatch.context() as sooner:
-            sooner.setattr(clients, "ZOOKEEPER_WAIT_S", 0.5)
+            sooner.setattr(zookeeper_view, "ZOOKEEPER_WAIT_S", 0.5)
             with pytest.raises(ApiException, match=r"no answer from ZooKeeper at .* in 0\.5 s: is"):
                 cluster.topics.isr(name)
     finally:
@@ -129,9 +130,9 @@ def test_what_does_not_come_is_named(cluster):
 
 def test_a_session_with_zookeeper_that_has_ended_is_made_again(cluster):
     before = cluster.znode("/controller")
-    cluster._clients._kazoo.stop()
+    cluster.view._kazoo.stop()
     assert cluster.znode("/controller") == before
-    cluster._clients._kazoo.stop()
+    cluster.view._kazoo.stop()
     assert cluster.children("/brokers/ids") == ["1", "2", "3"]
 
 

@@ -36,7 +36,7 @@ def cluster() -> Iterator[Cluster]:
 
 def sleep(cluster: Cluster) -> None:
     """ZooKeeper wakes up first, and gives everybody up before a sign of life can come."""
-    zookeeper, brokers = cluster._ensemble.servers[1], [*map(cluster.child, cluster.brokers)]
+    zookeeper, brokers = cluster._servers.servers[1], [*map(cluster.child, cluster.brokers)]
     for child in (zookeeper.child, *brokers):
         child.pause()
     time.sleep(NIGHT)  # it is the time that passes which is tried here

@@ -202,7 +202,7 @@ class PlainSource:
     """Of one broker."""
 
     address = "a file"
-    session_id = None
+    session_id = quorum = None
     is_settled = True
 
     def __init__(self, context: SourceContext, controller: ListController) -> None:
@@ -213,6 +213,9 @@ class PlainSource:
 
     async def connect(self, stack: AsyncExitStack) -> str:
         return "a-cluster-in-one-file"
+
+    def claim(self, directory: Any, cluster_id: str) -> None:
+        directory.claim(self.id, cluster_id)
 
     def gateway(self, configs: Any, authorizer: Any) -> Any:
         self._gateway = PlainGateway(self._controller, self)
@@ -242,6 +245,9 @@ class PlainSource:
     async def leave(self, broker: Broker) -> None:
         del self._controller.sources[self.id], self._controller.live[self.id]
         self._controller.change("leave", self.id)
+
+    def metadata(self, topic: str | None) -> Mapping[str, Any]:
+        return {}
 
     def log_dir_failed(self) -> None:
         raise AssertionError("no disk fails here")

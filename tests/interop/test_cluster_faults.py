@@ -15,7 +15,7 @@ import kafka
 import pytest
 from confluent_kafka import Producer
 
-from engine.cluster import broker_process
+from engine.cluster import node_process
 from engine.cluster.cluster import Cluster
 from engine.cluster.state import LinkState, Status
 from engine.errors import ApiException
@@ -268,9 +268,7 @@ def test_nothing_outlives_a_kernel_that_is_interrupted():
 
 
 def test_nothing_is_left_of_a_start_that_failed(monkeypatch):
-    monkeypatch.setattr(
-        broker_process, "port_taken", lambda port: False
-    )  # it was not when we looked
+    monkeypatch.setattr(node_process, "port_taken", lambda port: False)  # it was not when we looked
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
