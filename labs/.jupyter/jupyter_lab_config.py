@@ -24,6 +24,7 @@ UNLISTED = {
         "controller",
         "delivery",
         "handout",
+        "kraft",
         "rebalance",
         "recorded",
         "replication",
