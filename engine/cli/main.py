@@ -120,7 +120,7 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
         ),
         "engine.cli.kraft.metadata_shell": (
             "look into the metadata of a cluster without ZooKeeper, as into directories",
-            "--directory lab-data/controller-1 tree /image/topics/byName",
+            "--directory lab-data/controller-1 ls /image",
         ),
         "engine.cli.dump_log": (
             "print .log, .index, .timeindex, .txnindex and .snapshot files",
