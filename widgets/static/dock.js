@@ -157,12 +157,10 @@ function following(notebook) {
     const seen = Math.min(at.bottom, within.bottom) - Math.max(at.top, within.top);
     if (seen < Math.min(at.height, within.height / 2)) outer.scrollTop += at.top - within.top - ABOVE_IT;
   };
-  const soon = () => requestAnimationFrame(show);
   const stay = () => (follows = false);
   const listeners = {
     keydown: ({ key }) => (follows = key === "Enter"),
-    focusin: soon, // JupyterLab scrolls first
-    scroll: soon, // or later
+    focusin: () => requestAnimationFrame(show), // JupyterLab scrolls first
     pointerdown: stay,
     wheel: stay,
     touchmove: stay,
