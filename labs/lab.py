@@ -26,16 +26,22 @@ LOOK = 0.03  # seconds between two looks
 
 
 class LabCluster:
-    def __init__(self, config: Mapping[str, str], mend: Callable[[Cluster], None] | None = None):
+    def __init__(
+        self,
+        config: Mapping[str, str],
+        mend: Callable[[Cluster], None] | None = None,
+        metadata: str = "zookeeper",
+    ) -> None:
         """`mend`: what a lab wants besides, before it goes on with a cluster used before."""
         self.config = config
-        self._mend = mend
+        self._mend, self._metadata = mend, metadata
         self._running: Cluster | None = None
 
     def cluster(self) -> Cluster:
         """The one that runs, all its brokers up; or a new one, if it was stopped."""
         if self._running is None or not self._running.data.exists():
-            self._running = Cluster(brokers=3, config=dict(self.config)).start()
+            config, metadata = dict(self.config), self._metadata
+            self._running = Cluster(brokers=3, config=config, metadata=metadata).start()
         raise_all(self._running)
         if self._mend is not None:
             self._mend(self._running)

@@ -4,10 +4,10 @@ A broker's menu also has faults of its answers to clients, or, while it has some
 below what one does to a process.
 """
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from typing import Any, TypeAlias
 
-from widgets.scene import ActKind, SceneShape, circle, path
+from widgets.scene import Act, ActKind, SceneShape, circle, path
 
 FAILED, ERROR = "Produce", "NOT_ENOUGH_REPLICAS"  # what the menu offers
 COORDINATOR_MS = 500
@@ -27,6 +27,12 @@ ANSWERS: Offers = (
     ("slow_coordinator", f"slow coordinator: answer {COORDINATOR_MS} ms later", ""),
 )
 HEALED: Offers = (("heal_requests", "answer clients as usual again", "apart"),)
+
+
+def offered(name: str, status: str, able: Collection[str]) -> tuple[Act, ...]:
+    """What can be done to a process in this status, of what the view is able to do."""
+    found = OFFERS.get(status, DOWN)
+    return tuple(Act(act, name, words, kind) for act, words, kind in found if act in able)
 
 
 def faults(rows: Iterable[Mapping[str, Any]]) -> list[str]:

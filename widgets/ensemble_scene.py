@@ -17,10 +17,10 @@ epoch. A click on a card kills, pauses or restarts that server.
 
 from engine.cluster.state import ZookeeperState
 from engine.links import ZOOKEEPER
-from widgets.broker_card import DOWN, OFFERS, light
+from widgets.broker_card import light, offered
 from widgets.cluster_layout import ClusterLayout
 from widgets.moment import ViewMoment
-from widgets.scene import UP_TO, Act, SceneShape, fit, group, line, rect, text, width_of
+from widgets.scene import UP_TO, SceneShape, fit, group, line, rect, text, width_of
 
 PAD = 8
 LIGHT = 16  # px: from the light to the name
@@ -67,11 +67,7 @@ def _server(moment: ViewMoment, plan: ClusterLayout, number: int) -> SceneShape:
     if server.serves and width_of(zxid, 11) <= room - width_of(server.role, 12, bold=True) - 6:
         told = f"zxid {zxid}: the last transaction that it knows, of epoch {server.epoch}"
         shapes.append(text("zxid", box.width - PAD, 37, zxid, UP_TO, look="tiny", label=told))
-    acts = tuple(
-        Act(act, name, told, kind)
-        for act, told, kind in OFFERS.get(status, DOWN)
-        if act in moment.acts
-    )
+    acts = offered(name, status, moment.acts)
     label = f"{name}: {server.role}" + (f"; {words}" if words else "")
     x, y = box.x - keeper.x, box.y - keeper.y
     return group(f"server {number}", x, y, shapes, label=label, acts=acts)

@@ -31,7 +31,7 @@ SECRET = "password"  # in the name of a configuration
 
 def image_tree(image: MetadataImage, last_ms: int = 0) -> Mapping[str, ImageTree]:
     """`last_ms`: the time of the last record."""
-    topics = image.topics.values()
+    topics = [(topic, _topic(topic)) for topic in image.topics.values()]
     levels = {f"finalized_{name}": str(level) for name, level in image.features.items()}
     level = image.features.get("metadata.version", 1)
     return {
@@ -58,8 +58,8 @@ def image_tree(image: MetadataImage, last_ms: int = 0) -> Mapping[str, ImageTree
         "provenance": f"offset {image.offset}, epoch {image.epoch}, time {_time(last_ms)}",
         "scram": {"SCRAM-SHA-256": {}, "SCRAM-SHA-512": {}},  # level 7 has no credentials
         "topics": {
-            "byId": {id_text(topic.id): _topic(topic) for topic in topics},
-            "byName": {topic.name: _topic(topic) for topic in topics},
+            "byId": {id_text(topic.id): node for topic, node in topics},
+            "byName": {topic.name: node for topic, node in topics},
         },
     }
 

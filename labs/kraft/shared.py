@@ -6,13 +6,13 @@ Brokers are fenced after 3 seconds of silence, not after Kafka's 9, so that nobo
 from collections.abc import Iterator
 from dataclasses import fields
 from pathlib import Path
-from tempfile import mkdtemp
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from lab import PATIENCE, raise_all, until
+from lab import LabCluster, until
 
 from engine import Cluster
+from engine.cluster.scratch import Scratch
 from engine.cluster.state import Status
 from engine.metadata.records.framing import decode_record
 from engine.storage.batch import scan
@@ -27,24 +27,9 @@ CONFIG = {
     "auto.create.topics.enable": "false",
 }
 
-_running: list[Cluster] = []
+_scratches = list[Scratch]()
 
-
-def cluster() -> Cluster:
-    """The one that runs, all its controllers and brokers up; or a new one, if it was stopped."""
-    if not _running or not _running[0].data.exists():
-        _running[:] = [Cluster(brokers=3, metadata="kraft", config=CONFIG).start()]
-    (found,) = _running
-    found.heal()
-    for node, each in found.state().controllers.items():
-        if each.status is Status.PAUSED:
-            found.resume(name_of(node))
-        elif each.status is Status.DOWN:
-            found.restart(name_of(node))
-    raise_all(found)
-    until("an active controller", lambda: active(found))
-    until("three brokers that are not fenced", lambda: not fenced(found))
-    return found
+cluster = LabCluster(CONFIG, Cluster.mend, metadata="kraft").cluster
 
 
 def name_of(node: int) -> str:
@@ -69,7 +54,7 @@ def another(cluster: Cluster, than: int) -> int:
         named = active(cluster)
         return 0 if named == than else named
 
-    return until(f"another active controller than {than}", found, PATIENCE)
+    return until(f"another active controller than {than}", found)
 
 
 def fenced(cluster: Cluster) -> list[int]:
@@ -93,11 +78,11 @@ class MetadataChange(NamedTuple):
 
 
 def records(cluster: Cluster, since: int = 0) -> list[MetadataChange]:
-    """The records on the disk of the active controller from this offset on, as they are there;
+    """The committed records from this offset on, as the active controller has them on its disk;
     without those that only say that a controller leads or lives."""
-    node = active(cluster)
-    directory = cluster.data / name_of(node) / METADATA
-    return [it for it in _records(directory) if it.offset >= since]
+    directory = cluster.data / name_of(active(cluster)) / METADATA
+    last = end(cluster)
+    return [it for it in _records(directory) if since <= it.offset < last]
 
 
 def _records(directory: Path) -> Iterator[MetadataChange]:
@@ -138,5 +123,6 @@ def _short(value: Any) -> str:
 
 
 def new_directory() -> Path:
-    """Empty, and nobody's."""
-    return Path(mkdtemp(prefix="brokerlab-format-"))
+    """Empty, and nobody's. It is removed when this notebook's kernel has ended."""
+    _scratches.append(Scratch())
+    return _scratches[-1].path

@@ -27,6 +27,23 @@ SIMULATED = {  # sections that need no cluster: from their first cell to their l
 }
 
 
+REAL = {
+    "format": ("format-predict", "format", "format-outcome", "format-view"),
+    "topic": ("topic-predict", "topic-view", "topic", "topic-outcome", "topic-all"),
+    "active": ("active-predict", "active", "active-outcome"),
+    "fenced": ("fenced-predict", "fenced", "fenced-outcome"),
+    "minority": ("minority-predict", "minority", "minority-outcome"),
+}
+
+
+@pytest.mark.advanced
+@pytest.mark.timeout(300)
+def test_sections_on_a_real_cluster_run_in_any_order_and_twice(reader: Reader) -> None:
+    for section in (*reversed(REAL), *REAL):
+        reader.names.clear()
+        reader.through(*REAL[section])
+
+
 def test_sections_stand_alone_in_any_order_and_twice(reader: Reader) -> None:
     reader.check_sections(SIMULATED)
 

@@ -24,9 +24,9 @@ TURNS = [
 
 
 @cache
-def weathered(seed):
+def weathered(seed, kraft=False):
     """The kinds of what happened in a run, and how many records were acknowledged."""
-    run = Run(seed)
+    run = Run(seed, kraft=kraft)
     run.go()
     kinds = {each.event.kind for each in run.world.events}
     return kinds, sum(map(len, run.observed.acknowledged.values()))
@@ -34,11 +34,15 @@ def weathered(seed):
 
 @pytest.mark.parametrize("first", TURNS)
 def test_nothing_that_happens_breaks_the_cluster(first):
-    for seed in range(first, first + AT_ONCE):
+    check_seeds(first, AT_ONCE)
+
+
+def check_seeds(first, count, kraft=False):
+    for seed in range(first, first + count):
         try:
-            _, acknowledged = weathered(seed)
+            _, acknowledged = weathered(seed, kraft)
         except Violation:
-            pytest.fail(story(Recipe(seed)))
+            pytest.fail(story(Recipe(seed, kraft=kraft)))
         assert acknowledged, f"seed {seed}: nothing was there to be lost"
 
 

@@ -16,10 +16,10 @@ that controller.
 
 from engine.cluster.link_faults import FIRST_CONTROLLER, controller
 from engine.cluster.state import ControllerState, Status
-from widgets.broker_card import DOWN, OFFERS, light
+from widgets.broker_card import light, offered
 from widgets.cluster_layout import ClusterLayout
 from widgets.moment import ViewMoment
-from widgets.scene import UP_TO, Act, SceneShape, fit, group, line, rect, text, width_of
+from widgets.scene import UP_TO, SceneShape, fit, group, line, rect, text, width_of
 
 PAD, LIGHT = 8, 16  # px: from a card's edge; from the light to the name
 STATUS = {Status.UP: "up", Status.PAUSED: "paused", Status.DOWN: "down"}
@@ -89,11 +89,7 @@ def _card(moment: ViewMoment, plan: ClusterLayout, number: int) -> SceneShape:
         text("role", PAD, 37, role, look=look),
         text("words", PAD, 53, fit(words, room, 11), look="tiny bad" if cut else "tiny"),
     ]
-    acts = tuple(
-        Act(act, name, told, kind)
-        for act, told, kind in OFFERS.get(status, DOWN)
-        if act in moment.acts
-    )
+    acts = offered(name, status, moment.acts)
     label = f"{name}, node {number}: {role}" + (f"; {words}" if words else "")
     x, y = box.x - around.x, box.y - around.y
     return group(f"server {number}", x, y, shapes, label=label, acts=acts)

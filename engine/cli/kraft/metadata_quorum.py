@@ -11,23 +11,29 @@ Only the leader knows how far the others are. The command asks the controllers o
 import asyncio
 import time
 from argparse import ArgumentParser, Namespace
-from collections.abc import Callable, Coroutine
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from engine.broker.kraft.wire_messages import NAME, PARTITION
-from engine.cli.kraft.nodes import add_bootstrap, bootstrap, peer_of
+from engine.cli.kraft.nodes import Bootstrap, add_bootstrap, bootstrap, peer_of
 from engine.cli.options import add_choice
 from engine.config.quorum import VoterAddress
 from engine.errors import ApiException, ErrorCode
 from engine.quorum_server.describe_quorum import CONTROLLERS
 from engine.wire.apis import Api
-from engine.wire.controller_apis import CONTROLLER_APIS, ControllerApi
-from engine.wire.kraft_apis import KRAFT_APIS, KRaftApi
+from engine.wire.kraft_apis import KRaftApi
 
 FIND_LEADER_S = 30.0  # an election may be going on
 RETRY_S = 0.1
 CLIENT = "metadata-quorum"
+WHOLE_CLUSTER = SimpleNamespace(
+    include_cluster_authorized_operations=False, endpoint_type=CONTROLLERS
+)
+METADATA_LOG = SimpleNamespace(
+    topics=(
+        SimpleNamespace(topic_name=NAME, partitions=(SimpleNamespace(partition_index=PARTITION),)),
+    )
+)
 NO_DIRECTORY = "A" * 22  # the id of a directory that is not known: version 1 does not tell it
 _NODE = '{{"id": {}, "directoryId": null}}'
 CHOICES = {
@@ -45,11 +51,6 @@ class QuorumDescription(NamedTuple):
     partition: Any  # of the response to DescribeQuorum
 
 
-Describe = Callable[
-    [VoterAddress, list[VoterAddress]], Coroutine[Any, Any, QuorumDescription | None]
-]
-
-
 def add_arguments(parser: ArgumentParser) -> None:
     add_bootstrap(parser)
     actions = parser.add_subparsers(dest="action", required=True, metavar="describe")
@@ -58,9 +59,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    nodes = bootstrap(options)
-    describe = _describe if nodes.of_controllers else _describe_by_broker
-    found = asyncio.run(_find_leader(nodes.addresses, describe))
+    found = asyncio.run(_find_leader(bootstrap(options)))
     (_print_status if options.what == "status" else _print_replication)(found)
     return 0
 
@@ -68,13 +67,13 @@ def run(options: Namespace) -> int:
 # -- requests --------------------------------------------------------------------------------
 
 
-async def _find_leader(addresses: list[VoterAddress], describe: Describe) -> QuorumDescription:
+async def _find_leader(nodes: Bootstrap) -> QuorumDescription:
     deadline = time.monotonic() + FIND_LEADER_S
     while True:
         reason = "none of them is the leader"
-        for address in list(addresses):
+        for address in list(nodes.addresses):
             try:
-                found = await describe(address, addresses)
+                found = await _describe(address, nodes)
             except OSError as error:
                 reason = str(error)
                 continue
@@ -85,53 +84,25 @@ async def _find_leader(addresses: list[VoterAddress], describe: Describe) -> Quo
         await asyncio.sleep(RETRY_S)
 
 
-async def _describe(
-    address: VoterAddress, addresses: list[VoterAddress]
-) -> QuorumDescription | None:
-    """The quorum, if the controller leads it. Controllers that it names are added to the list."""
-    peer = peer_of(address, CONTROLLER_APIS, CLIENT)
+async def _describe(address: VoterAddress, nodes: Bootstrap) -> QuorumDescription | None:
+    """The quorum, if this controller leads it, or as the active controller has answered a broker.
+    Controllers that a controller names are added to the addresses."""
+    peer = peer_of(address, nodes.apis, CLIENT)
     try:
-        request = SimpleNamespace(
-            include_cluster_authorized_operations=False, endpoint_type=CONTROLLERS
-        )
-        cluster = await peer.ask(ControllerApi.DESCRIBE_CLUSTER, request)
-        named = [VoterAddress(it.host, it.port) for it in cluster.brokers]
-        addresses += [each for each in named if each not in addresses]
-        response = await peer.ask(ControllerApi.DESCRIBE_QUORUM, _asked())
+        cluster = await peer.ask(Api.DESCRIBE_CLUSTER, WHOLE_CLUSTER)
+        if nodes.of_controllers:
+            named = [VoterAddress(it.host, it.port) for it in cluster.brokers]
+            nodes.addresses.extend(each for each in named if each not in nodes.addresses)
+        response = await peer.ask(KRaftApi.DESCRIBE_QUORUM, METADATA_LOG)
     finally:
         peer.close()
-    return _described(address, response, cluster.cluster_id)
-
-
-async def _describe_by_broker(
-    address: VoterAddress, addresses: list[VoterAddress]
-) -> QuorumDescription | None:
-    """The quorum, as the active controller has answered the broker."""
-    peer = peer_of(address, KRAFT_APIS, CLIENT)
-    try:
-        request = SimpleNamespace(include_cluster_authorized_operations=False)
-        cluster = await peer.ask(Api.DESCRIBE_CLUSTER, request)
-        response = await peer.ask(KRaftApi.DESCRIBE_QUORUM, _asked())
-    finally:
-        peer.close()
-    return _described(address, response, cluster.cluster_id)
-
-
-def _asked() -> SimpleNamespace:
-    partition = SimpleNamespace(partition_index=PARTITION)
-    return SimpleNamespace(topics=(SimpleNamespace(topic_name=NAME, partitions=(partition,)),))
-
-
-def _described(
-    address: VoterAddress, response: Any, cluster_id: str | None
-) -> QuorumDescription | None:
     error = response.error_code
     if error is ErrorCode.none:
         found = response.topics[0].partitions[0]
         error = found.error_code
     if error is ErrorCode.none:
         # Kafka's controllers refuse DescribeCluster below the level of 3.7, and tell no id then.
-        return QuorumDescription(cluster_id or "unknown", found)
+        return QuorumDescription(cluster.cluster_id or "unknown", found)
     if error is ErrorCode.not_leader_or_follower:
         return None
     raise ApiException(error, f"{address.host}:{address.port} refuses DescribeQuorum: {error.name}")

@@ -155,7 +155,9 @@ class MetadataShell:
             print("\n".join(_found(path.rstrip("/") or "/", self._node(path))))
 
     def cd(self, paths: list[str]) -> None:
-        (path,) = paths or ["/"]
+        path, *others = paths or ["/"]
+        if others:
+            raise LookupError("go to one node at a time")
         if isinstance(self._node(path), str):
             raise LookupError(f"{path} is a leaf: cat shows it")
         self._place = self._names(path)

@@ -103,7 +103,7 @@ def test_a_directory_is_its_newest_snapshot_and_the_log_after_it(snapshot, tmp_p
 def test_lines_are_commands_and_a_wrong_one_is_told(snapshot, monkeypatch, capsys):
     lines = iter(
         ["", "cd /image/topics", "pwd", "ls", "cd ..", "pwd", "cat topics", "cat nothing", "fly",
-         "tree", "cd features/metadataVersion", 'ls "', "exit", "pwd"]
+         "tree", "cd features/metadataVersion", "cd / /image", 'ls "', "exit", "pwd"]
     )  # fmt: skip
     monkeypatch.setattr("builtins.input", lambda prompt: next(lines))
     assert main(["metadata-shell", "-s", str(snapshot)]) == 0
@@ -114,6 +114,7 @@ def test_lines_are_commands_and_a_wrong_one_is_told(snapshot, monkeypatch, capsy
         "fly: there is no such command; help lists them",
         "tree: name a node",
         "cd: features/metadataVersion is a leaf: cat shows it",
+        "cd: go to one node at a time",
         "No closing quotation",
     ]
     assert next(lines) == "pwd"
