@@ -11,6 +11,8 @@ from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from typing import TypeAlias
 
+from engine.config import BrokerConfig, TopicConfig
+from engine.config.key import Config, Type
 from engine.config.listeners import PROTOCOLS
 from engine.metadata.delta import EVERY_BROKER, PartitionRegistration
 from engine.metadata.image import BrokerImage, MetadataImage, TopicImage
@@ -26,7 +28,7 @@ KINDS = {"topics": "TOPIC", "brokers": "BROKER"}
 QUOTA_NAMES = {"client-id": "clientId", "ip": "ip", "user": "user"}
 NO_DIRECTORY = "A" * 22  # of a replica whose directory no record names
 REDACTED = "[redacted]"
-SECRET = "password"  # in the name of a configuration
+CONFIGS: Mapping[str, type[Config]] = {"topics": TopicConfig, "brokers": BrokerConfig}
 
 
 def image_tree(image: MetadataImage, last_ms: int = 0) -> Mapping[str, ImageTree]:
@@ -45,7 +47,7 @@ def image_tree(image: MetadataImage, last_ms: int = 0) -> Mapping[str, ImageTree
             "controllers": {},
         },
         "configs": {
-            _resource(kind, name): {key: _value(key, value) for key, value in values.items()}
+            _resource(kind, name): {key: _shown(kind, key, it) for key, it in values.items()}
             for (kind, name), values in image.configs.items()
         },
         "delegationToken": {},
@@ -139,8 +141,10 @@ def _resource(kind: str, name: str) -> str:
     return KINDS[kind] if name == EVERY_BROKER else f"{KINDS[kind]}:{name}"
 
 
-def _value(key: str, value: str) -> str:
-    return REDACTED if SECRET in key else value
+def _shown(kind: str, key: str, value: str) -> str:
+    """A key that is not known may have a secret."""
+    known = CONFIGS[kind].known().get(key)
+    return REDACTED if known is None or known.type is Type.PASSWORD else value
 
 
 def _named(kind: str, **facts: object) -> str:

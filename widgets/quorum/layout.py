@@ -12,8 +12,8 @@ from dataclasses import dataclass
 
 from proof.quorum.film import QuorumFilm
 
-MARGIN, GAP = 16, 12  # px
-LEAST_CARD = 172  # px: where less is left for each, cards stand below each other
+MARGIN, GAP, ROW_GAP = 16, 12, 8  # px
+LEAST_CARD = 172  # px: where less is left for each, there are more rows
 CARD_HEIGHT = 104
 NAME = 34  # px: the numbers left of the lanes
 LANE, BAND = 52, 22  # px from one lane to the next; the height of its band
@@ -37,20 +37,21 @@ class QuorumLayout:
     # -- cards -----------------------------------------------------------------------------
 
     @property
-    def in_a_row(self) -> bool:
+    def columns(self) -> int:
+        """Cards in a row: as many as have room, and about as many in each row."""
         count = len(self.nodes)
-        return (self.width - 2 * MARGIN - GAP * (count - 1)) / count >= LEAST_CARD
+        most = max(1, int((self.width - 2 * MARGIN + GAP) // (LEAST_CARD + GAP)))
+        rows = -(-count // most)
+        return -(-count // rows)
 
     @property
     def card_width(self) -> float:
-        columns = len(self.nodes) if self.in_a_row else 1
-        return (self.width - 2 * MARGIN - GAP * (columns - 1)) / columns
+        return (self.width - 2 * MARGIN + GAP) / self.columns - GAP
 
     def card(self, place: int) -> tuple[float, float]:
         """Its upper left corner."""
-        if self.in_a_row:
-            return MARGIN + place * (self.card_width + GAP), 4
-        return MARGIN, 4 + place * (CARD_HEIGHT + 8)
+        row, column = divmod(place, self.columns)
+        return MARGIN + column * (self.card_width + GAP), 4 + row * (CARD_HEIGHT + ROW_GAP)
 
     # -- lanes -----------------------------------------------------------------------------
 

@@ -35,6 +35,7 @@ STATE = [
         adding_replicas=(), leader=1, leader_epoch=3, partition_epoch=4,
     ),
     security.ConfigRecord(resource_type=2, resource_name="orders", name="retention.ms", value="9"),
+    security.ConfigRecord(resource_type=2, resource_name="orders", name="unknown.key", value="?"),
     security.ConfigRecord(
         resource_type=4, resource_name="", name="ssl.key.password", value="hidden"
     ),
@@ -55,6 +56,7 @@ LEAVES = {
     ),
     "/image/configs/TOPIC:orders/retention.ms": "9",
     "/image/configs/BROKER/ssl.key.password": "[redacted]",
+    "/image/configs/TOPIC:orders/unknown.key": "[redacted]",
     "/image/features/metadataVersion": "3.3-IV3",
     "/image/producerIds/nextProducerId": "-1",
     "/image/provenance": "offset 40, epoch 3, time 1970-01-01T00:00:07.5Z[UTC]",
