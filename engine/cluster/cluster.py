@@ -504,7 +504,7 @@ class Cluster:
         return self.topics.leader(topic, partition)
 
     def isr(self, topic: str, partition: int = 0) -> tuple[int, ...]:
-        """As ZooKeeper has it, or the quorum."""
+        """The ISR of a partition, as ZooKeeper has it, or the quorum."""
         return self.topics.isr(topic, partition)
 
     def znode(self, path: str) -> bytes | None:

@@ -39,7 +39,7 @@ class MetadataServers(Protocol):
     def address(self) -> str: ...
     @property
     def directory(self) -> Path | None:
-        """Of a ZooKeeper server that is alone."""
+        """The directory of a ZooKeeper server that is alone; None: there is none."""
 
     @property
     def all_name(self) -> str | None:
@@ -47,11 +47,11 @@ class MetadataServers(Protocol):
 
     @property
     def names(self) -> list[str]:
-        """Of those that this cluster has started."""
+        """The names of the servers that this cluster has started."""
 
     @property
     def link_names(self) -> list[str]:
-        """The ends of links that they have."""
+        """The names by which links to these servers are cut and slowed."""
 
     @property
     def end_reason(self) -> str:
@@ -85,14 +85,14 @@ class MetadataServers(Protocol):
     def change_links(
         self, name: str, faults: Mapping[str, Mapping[str, Any]], *, heal: bool
     ) -> None:
-        """What this one sends to others is now held back so."""
+        """Put faults on the links of this server; `heal`: take off all others first."""
 
     def deaths(self) -> list[tuple[str, str]]:
         """Those that have ended by themselves since the last call, and why."""
 
     def report_events(self) -> None: ...
     def added(self, state: ClusterState) -> ClusterState:
-        """The same state, with what they are."""
+        """The same state, and in it the servers of the metadata."""
 
 
 class PartitionLeadership(NamedTuple):
@@ -108,10 +108,10 @@ class DecidedMetadata(Protocol):
         """The numbers of those that are registered, and not fenced."""
 
     def partitions(self, topic: str) -> list[int]:
-        """Their numbers; none if there is no such topic."""
+        """The numbers of a topic's partitions; none if there is no such topic."""
 
     def leadership(self, partition: TopicPartition) -> PartitionLeadership | None:
-        """None: there is no such partition."""
+        """The leader and the ISR of a partition; None: there is no such partition."""
 
     def has_session(self, number: int, broker: BrokerState) -> bool:
         """Whether the registration of the broker is that of the process that runs."""

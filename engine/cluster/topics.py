@@ -171,7 +171,7 @@ class ClusterTopics:
         return self._state(topic, partition).leader
 
     def isr(self, topic: str, partition: int = 0) -> tuple[int, ...]:
-        """As ZooKeeper has it, or the quorum."""
+        """The ISR of a partition, as ZooKeeper has it, or the quorum."""
         return self._state(topic, partition).isr
 
     def _state(self, topic: str, partition: int) -> PartitionLeadership:

@@ -55,7 +55,7 @@ class KRaftBrokerConfig(QuorumKeys, BrokerConfig):
     broker_id: int = key(-1)
     """The number that identifies this broker: that of node.id."""
     zookeeper_connect: str = key("")
-    """Without ZooKeeper there is none."""
+    """The address of ZooKeeper: empty, as this broker has none."""
     process_roles: tuple[str, ...] = key((BROKER,), _roles)
     """What this process is: broker, or broker and controller."""
     node_id: int = key(-1)
@@ -101,7 +101,7 @@ class KRaftBrokerConfig(QuorumKeys, BrokerConfig):
 
     @property
     def controller_listener(self) -> Listener:
-        """Of the controller in the same process."""
+        """The listener of the controller in the same process."""
         brokers = self._without_controllers(self.listeners)
         return self._listed(tuple(text for text in self.listeners if text not in brokers))[0]
 

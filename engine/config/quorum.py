@@ -70,16 +70,16 @@ class ControllerConfig(QuorumKeys):
     """Whether a replica out of the ISR may lead, for topics that do not say."""
 
     num_partitions: int = key(1, at_least(1))
-    """Partitions of a new topic that does not say."""
+    """How many partitions a new topic has that does not say."""
 
     default_replication_factor: int = key(1, at_least(1))
-    """Replicas of a new topic that does not say."""
+    """How many replicas a new topic has that does not say."""
 
     delete_topic_enable: bool = key(True)
     """Whether topics can be deleted."""
 
     authorizer_class_name: str = key("", _authorizer)
-    """Without one, everybody may do everything."""
+    """The class of the authorizer. Without one, everybody may do everything."""
 
     super_users: str = key("")
     """Who may do everything: User:admin;User:root. Nodes of the cluster have to be among them."""

@@ -29,7 +29,7 @@ Facts = dict[str, Any]
 
 
 def events_of(image: MetadataImage, record: Any) -> Iterator[tuple[str, Facts]]:
-    """Of a record that is applied to the image next."""
+    """The events that a record means, which is applied to the image next."""
     match record:
         case RegisterBrokerRecord():
             facts = {"broker": record.broker_id, "epoch": record.broker_epoch}

@@ -17,7 +17,7 @@ FIRST_WITH_FEATURES = 4  # 3.3-IV0: the first level that has the record of a lev
 
 
 class UpgradeType(IntEnum):
-    """Of a change in UpdateFeatures."""
+    """Whether a level may only rise, or also fall: a field of UpdateFeatures."""
 
     UNKNOWN = 0
     UPGRADE = 1

@@ -98,7 +98,7 @@ class QuorumController:
 
     @property
     def next_offset(self) -> int:
-        """Of the next record that is appended."""
+        """The offset of the next record that is appended."""
         return self.image.offset + 1
 
     def replay(self, records: Sequence[Any], now: int) -> None:

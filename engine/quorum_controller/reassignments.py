@@ -52,7 +52,7 @@ class Reassignments:
     def ongoing(
         self, partitions: frozenset[TopicPartition] | None
     ) -> dict[TopicPartition, OngoingReassignment]:
-        """Of all partitions, if None."""
+        """The moves that go on, of these partitions; None: of all."""
         return {
             partition: OngoingReassignment(known.replicas, known.adding, known.removing)
             for partition, known in self._image.partitions()

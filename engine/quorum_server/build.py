@@ -39,7 +39,7 @@ class TopicPlanConfig(BrokerConfig):
     """A broker's keys, on a node that is none."""
 
     zookeeper_connect: str = key("")
-    """There is none."""
+    """The address of ZooKeeper: empty, as a controller has none."""
 
 
 @dataclass(frozen=True)

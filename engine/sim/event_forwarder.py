@@ -6,7 +6,7 @@ from engine.storage.log import Emit
 
 
 class EventForwarder(Ring):
-    """Passes each event on."""
+    """A ring of events that also passes each of them on."""
 
     def __init__(self, emit: Emit) -> None:
         super().__init__(0)

@@ -12,7 +12,7 @@ from engine.model import TopicPartition
 
 
 class KnownState(Protocol):
-    """Of a partition."""
+    """What the cluster has decided about a partition."""
 
     @property
     def leader(self) -> int: ...
@@ -25,7 +25,7 @@ class KnownState(Protocol):
 class SimulatedMetadata(Protocol):
     @property
     def machines(self) -> list[str]:
-        """Their names in the network."""
+        """The names that the servers of the metadata have in the network."""
 
     @property
     def controller(self) -> int | None: ...

@@ -52,7 +52,7 @@ def moment_of(node: QuorumNode, at: int, last: NodeMoment) -> NodeMoment:
 
 
 def _due(client: RaftClient) -> int | None:
-    """By the node's clock."""
+    """When a node stands for election or resigns, by its own clock; None: it waits for nothing."""
     match client.quorum.role:
         case RaftFollower(fetch_deadline=due) if client.identity.is_voter:
             return due

@@ -64,7 +64,7 @@ class SimulatedQuorum:
 
     @property
     def epoch(self) -> int:
-        """The newest one that a node knows."""
+        """The newest epoch that a node knows."""
         return max(self.node(id).epoch for id in self.world.nodes)
 
     @property
@@ -88,7 +88,7 @@ class SimulatedQuorum:
     # -- time ------------------------------------------------------------------------------
 
     def run(self, seconds: float = 1.0) -> None:
-        """So much time passes."""
+        """Let so many simulated seconds pass."""
         self.world.clock.run_until(self.now + round(seconds * 1000))
 
     def until(self, condition: Callable[[], object], at_most: float = LONGEST_WAIT) -> bool:

@@ -50,7 +50,7 @@ def every_image_is_up_to_date(observed: ObservedState) -> Iterator[str]:
 
 
 def _images(observed: ObservedState, quorum: QuorumMetadata) -> Iterator[tuple[int, MetadataImage]]:
-    """Of the nodes that run."""
+    """The metadata image of each node that runs, with the node's number."""
     for id, node in quorum.controllers.items():
         if node.current is not None and node.controller is not None:
             yield id, node.controller.loader.image

@@ -49,7 +49,7 @@ class QuorumLayout:
         return (self.width - 2 * MARGIN + GAP) / self.columns - GAP
 
     def card(self, place: int) -> tuple[float, float]:
-        """Its upper left corner."""
+        """The upper left corner of the card at this place in the row of nodes."""
         row, column = divmod(place, self.columns)
         return MARGIN + column * (self.card_width + GAP), 4 + row * (CARD_HEIGHT + ROW_GAP)
 
@@ -57,7 +57,7 @@ class QuorumLayout:
 
     @property
     def top(self) -> float:
-        """Of the lanes."""
+        """The upper edge of the lanes."""
         return self.card(len(self.nodes) - 1)[1] + CARD_HEIGHT + 34
 
     @property
@@ -85,5 +85,5 @@ class QuorumLayout:
         return self.left + min(max(share, 0), 1) * (self.right - self.left)
 
     def y(self, node: int) -> float:
-        """The middle of its band."""
+        """The middle of a node's band among the lanes."""
         return self.top + LANE * self.nodes.index(node) + BAND / 2

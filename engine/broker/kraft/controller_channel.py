@@ -48,7 +48,7 @@ class ControllerChannel:
             self._peer = None
 
     async def _ask_once(self, api: ControllerApi, message: Any) -> Any:
-        """None: there is no answer."""
+        """The active controller's answer; None: it has not answered."""
         peer, moved = self._connection(), self._moved
         if peer is None:
             self._note(f"{self._name}: no controller leads the quorum, as far as is known here")

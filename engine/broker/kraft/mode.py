@@ -222,7 +222,7 @@ class KRaftMode:
 
 
 async def _alter_configs(broker: Broker, call: Call, request: Any) -> Any:
-    """Of this broker's own loggers."""
+    """Change the levels of this broker's own loggers."""
     from engine.broker.administration import handlers_of_administrators  # noqa: PLC0415
 
     handler = handlers_of_administrators(broker)[Api.INCREMENTAL_ALTER_CONFIGS]

@@ -51,7 +51,7 @@ def observe(
     environment: RaftEnvironment,
     stack: AsyncExitStack,
 ) -> NodeQuorum:
-    """With a log that is open."""
+    """The node's part of the quorum, on a log that is open."""
     voters = config.voters
     loader, image_changed = MetadataLoader(log), Callbacks[[MetadataImage, ImageChanges]]()
 

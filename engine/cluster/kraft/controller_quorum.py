@@ -76,7 +76,7 @@ class ControllerQuorum:
 
     @property
     def names(self) -> list[str]:
-        """Of the controllers that are processes of their own."""
+        """The names of the controllers that are processes of their own."""
         return [*self.controllers]
 
     @property
@@ -258,10 +258,10 @@ class ControllerQuorum:
         return found
 
     def report_events(self) -> None:
-        """They come by the observer."""
+        """Controllers report their events to the observer by themselves."""
 
     def added(self, state: ClusterState) -> ClusterState:
-        """The observer has asked them, too."""
+        """The state as it is: the observer has asked the controllers, too."""
         return state
 
     def _note(self, what: str, node: ControllerProcess, **facts: Any) -> None:

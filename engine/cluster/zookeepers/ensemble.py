@@ -140,7 +140,7 @@ class ZookeeperEnsemble:
         self._expected = {*self.servers}
 
     def await_ready(self) -> None:
-        """`start` has waited."""
+        """Nothing to wait for: `start` returns when the servers serve."""
 
     def _start(self) -> None:
         """All JVMs start at the same time."""

@@ -104,7 +104,7 @@ class QuorumMetadata:
 
     @property
     def away(self) -> list[int]:
-        """Those that are down or paused."""
+        """The controllers that are down or paused."""
         found = self.controllers.items()
         return [id for id, node in found if node.current is None or id in self._silent]
 
@@ -182,7 +182,7 @@ class QuorumMetadata:
         self._ask(lambda gateway: gateway.alter_reassignments(moves), done)
 
     def _persist(self, work: Work) -> None:
-        """Until it is done."""
+        """Try this work again and again, until a controller has done it."""
         attempt = _Attempt()
 
         def answered(answer: Any) -> None:
