@@ -27,7 +27,7 @@ from engine.cli import gone
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
 
-PROGRAM = "python -m engine" if Path(sys.argv[0]).name == "__main__.py" else "brokerlab"
+PROGRAM = "brokerlab" if Path(sys.argv[0]).stem == "brokerlab" else "python -m engine"
 
 
 class Command(NamedTuple):

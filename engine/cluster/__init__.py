@@ -11,6 +11,7 @@
 - `metadata_servers`   what a cluster needs of ZooKeeper, or of controllers
 - `node_process`    a broker or a controller: its port, its directory, its process while it runs;
                     `broker_process` has the command that starts a broker
+- `node_launcher`   starts them, on Linux as copies of a process that has loaded the engine
 - `cluster`         all of them: start, stop, kill, pause, cut; `clients` their clients, `defaults`
                     the settings of small ones
 - `scripts/`        its directory as an unpacked Kafka has it: bin/, config/, and what these start

@@ -4,8 +4,7 @@ It is ready when its log has "ready broker=N port=P"; see node_process.py.
 """
 
 import shlex
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +12,7 @@ from engine.client.address import Address
 from engine.client.cluster import ClusterClient
 from engine.cluster.child import Child
 from engine.cluster.metadata_servers import MetadataAddress
+from engine.cluster.node_launcher import NodeLauncher
 from engine.cluster.node_process import NodeProcess
 from engine.cluster.ports import HOST
 from engine.errors import ApiException, ErrorCode
@@ -74,35 +74,45 @@ class BrokerProcess(NodeProcess):
     # -- start ---------------------------------------------------------------------------
 
     def launch(
-        self, source: MetadataAddress, environment: Mapping[str, str], keep: Sequence[int]
+        self, source: MetadataAddress, environment: Mapping[str, str], launcher: NodeLauncher
     ) -> None:
         self.prepare_port()
         self.directory.mkdir(parents=True, exist_ok=True)
         self._write_settings(source.address)
-        arguments, log = self.arguments(source), self.directory / "broker.log"
-        self._child = Child(arguments, log, env=environment, keep=keep)
+        log = self.directory / "broker.log"
+        self._child = self._start(source, log, environment, launcher)
         self.expected = True  # only now: another thread may check it, and the old one is dead
+
+    def _start(
+        self,
+        source: MetadataAddress,
+        log: Path,
+        environment: Mapping[str, str],
+        launcher: NodeLauncher,
+    ) -> Child:
+        return launcher.launch(self.arguments(source), log, environment)
 
     def _write_settings(self, zookeeper: str) -> None:
         """Those that are no arguments."""
         if self._security is not None:
             self._properties = self._security.properties(self.number, self.port)
 
-    def arguments(self, source: MetadataAddress, python: str = sys.executable) -> list[str]:
+    def arguments(self, source: MetadataAddress) -> list[str]:
+        """Those of `python -m engine`."""
         settings = [
             part for key, value in self._settings.items() for part in ("--config", f"{key}={value}")
         ]
         secret = [] if self._properties is None else ["--properties", str(self._properties)]
         rules = [part for name, it in self._rules.items() for part in ("--rule", f"{name}={it}")]
         return [
-            *(python, "-m", "engine", "broker", "--id", str(self.number)),
+            *("broker", "--id", str(self.number)),
             *("--port", str(self.port)),
             *(*source.arguments, "--data", str(self.directory), *secret, *rules, *settings),
         ]
 
     def command(self, source: MetadataAddress) -> str:
         """The command that starts this broker by hand."""
-        return shlex.join(self.arguments(source, "python"))
+        return shlex.join(["python", "-m", "engine", *self.arguments(source)])
 
     def await_ready(self) -> None:
         """Wait for the line with its port, which it prints when it serves."""

@@ -6,12 +6,13 @@ A broker that is launched gets what is set for the cluster: the faults of its li
 environment, and what it reports (traces, counts of requests) as soon as it serves.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.link_faults import End, LinkFaults
 from engine.cluster.metadata_servers import MetadataServers
+from engine.cluster.node_launcher import NodeLauncher
 from engine.cluster.observer import Observer
 from engine.cluster.scratch import Scratch
 from engine.cluster.state import Status
@@ -25,14 +26,13 @@ class BrokerProcesses:
         observer: Observer,
         links: LinkFaults,
         scratch: Scratch | None,
-        keep: Sequence[int],
+        launcher: NodeLauncher,
     ) -> None:
-        """`keep`: file descriptors that stay open in the processes (scratch.py)."""
         self._servers = servers
         self._observer = observer
         self._links = links
         self._scratch = scratch
-        self._keep = keep
+        self._launcher = launcher
         self._nodes: dict[int, BrokerProcess] = {}
         self._reports: dict[str, dict[str, bool]] = {}  # what the brokers were asked to report
 
@@ -64,7 +64,7 @@ class BrokerProcesses:
             )
         environment = self._links.environment(node.number)
         self._servers.prepare(node.number, node.log_directories)
-        node.launch(self._servers.of_broker(node.number), environment, self._keep)
+        node.launch(self._servers.of_broker(node.number), environment, self._launcher)
         self._observer.note("broker.started", broker=node.number, pid=node.child.pid)
 
     def await_ready(self, node: BrokerProcess) -> None:

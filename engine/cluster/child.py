@@ -29,25 +29,63 @@ import subprocess
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import NamedTuple, Protocol, Self
 
 from engine.cluster.ports import HOST
 from engine.cluster.state import Status
 
 # The shell reads and writes the lifeline as its stdout, and the log is its stderr: any other
 # descriptor number could be one that the command inherits.
-WATCH = """
-{
+WATCHER = """
     echo watching
     read -r released <&1 && exit
-    kill -TERM $$
+    kill -TERM $node
     sleep 1
     kill -KILL 0
-} &
+"""
+WATCH = f"""
+node=$$
+{{ {WATCHER} }} &
 exec "$@" >&2
 """
+
+
+class RunningProcess(Protocol):
+    """What `subprocess.Popen` has, too."""
+
+    @property
+    def pid(self) -> int: ...
+    def poll(self) -> int | None: ...
+    def wait(self, timeout: float | None = None) -> int: ...
+    def send_signal(self, sig: int) -> None:
+        """Does nothing once the process has ended."""
+
+
+class Launch(NamedTuple):
+    """A command that shall run, in a session of its own and with a watcher beside it."""
+
+    command: Sequence[str | Path]
+    stdin: int
+    lifeline: int  # the watcher's end
+    log: int  # where it prints
+    keep: Sequence[int]  # files that it inherits
+    env: Mapping[str, str]  # added to the parent's environment
+    cwd: Path | None
+
+
+def spawn(launch: Launch) -> RunningProcess:
+    return subprocess.Popen(
+        ["/bin/sh", "-c", WATCH, "sh", *launch.command],
+        stdin=launch.stdin,
+        stdout=launch.lifeline,
+        stderr=launch.log,
+        cwd=launch.cwd,
+        env=os.environ | launch.env,
+        pass_fds=launch.keep,
+        start_new_session=True,
+    )
 
 
 class Child:
@@ -61,6 +99,8 @@ class Child:
         cwd: Path | None = None,
         env: Mapping[str, str] | None = None,  # added to the parent's environment
         keep: Sequence[int] = (),  # file descriptors that the child inherits, locks for instance
+        stdin: int = subprocess.DEVNULL,
+        start: Callable[[Launch], RunningProcess] = spawn,
     ) -> None:
         self.log = log
         self.paused = False
@@ -68,16 +108,12 @@ class Child:
         self._lifeline, theirs = socket.socketpair()
         with theirs, log.open("ab") as output:
             self._start = output.tell()  # where this run's part of the log begins
-            self._process: subprocess.Popen[bytes] = subprocess.Popen(
-                ["/bin/sh", "-c", WATCH, "sh", *command],
-                stdin=subprocess.DEVNULL,
-                stdout=theirs.fileno(),
-                stderr=output,
-                cwd=cwd,
-                env=os.environ | (env or {}),
-                pass_fds=keep,
-                start_new_session=True,
-            )
+            files = (stdin, theirs.fileno(), output.fileno(), keep)
+            try:
+                self._process = start(Launch(command, *files, env or {}, cwd))
+            except BaseException:
+                self._lifeline.close()
+                raise
         # Wait until the watcher runs: an earlier signal would stop the shell instead of the
         # command, and if the parent died now, nothing would end the child.
         self._lifeline.recv(64)

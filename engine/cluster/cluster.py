@@ -5,6 +5,7 @@
                        log in it, and its controller.log
     DIR/broker-1/      a broker's log directory, its broker.pid and its broker.log
     DIR/broker-2/ ...
+    DIR/launcher.log   empty, if all is well (node_launcher.py)
     DIR/bin/kafka-topics.sh ...     scripts with Kafka's names (scripts/)
 
     with Cluster(brokers=3) as cluster:
@@ -40,6 +41,7 @@ from engine.cluster.kraft.controller_quorum import ControllerQuorum, check_contr
 from engine.cluster.kraft.quorum_metadata_view import QuorumMetadataView
 from engine.cluster.link_faults import FIRST_CONTROLLER, End, LinkFaults, controller
 from engine.cluster.metadata_servers import DecidedMetadata, MetadataServers
+from engine.cluster.node_launcher import NodeLauncher
 from engine.cluster.observer import Observer
 from engine.cluster.recorded_files import FILES_TRACK, FileTrack, WantedFiles
 from engine.cluster.recording import NO_TRACKS, Recorder, Track
@@ -68,8 +70,7 @@ T = TypeVar("T")
 
 SHORT_STOP_TIMEOUT_S = 3.0  # of brokers of a temporary cluster, whose files are removed anyway
 CHECK_S = 0.02  # between two checks
-KRAFT = "kraft"  # the mode without ZooKeeper,
-CONTROLLERS = 3  # with so many of them, if nothing is said
+CONTROLLERS = 3  # without ZooKeeper, if nothing is said
 
 
 class Cluster:
@@ -111,12 +112,12 @@ class Cluster:
         self._scratch = Scratch() if data is None else None
         self.data = self._scratch.path if self._scratch else Path(data or "").resolve()
         self._home = KafkaHome(self.data)
-        self._keep = [self._scratch.end] if self._scratch else []
+        self._launcher = NodeLauncher(self.data, self._scratch)
         self._config = defaults.small(brokers) | dict(config or {})
         self._links = LinkFaults()
         self._observer = Observer(self._control_file, self._members, self._controllers)
         self._quorum: ControllerQuorum | None = None
-        if metadata == KRAFT:
+        if metadata == defaults.KRAFT:
             self._with_quorum(brokers, CONTROLLERS if controllers is None else controllers)
         else:
             self._with_zookeeper(zookeepers, zookeeper)
@@ -124,7 +125,7 @@ class Cluster:
         if self._security:
             self._config = self._security.with_super_user(self._config)
         self._processes = BrokerProcesses(
-            self._servers, self._observer, self._links, self._scratch, self._keep
+            self._servers, self._observer, self._links, self._scratch, self._launcher
         )
         self.requests = RequestFaultSender(self._observer, self._processes)
         self.faults = Faults(
@@ -140,9 +141,10 @@ class Cluster:
             self._add(number + 1, port + number if port else 0)
 
     def _with_quorum(self, brokers: int, controllers: int) -> None:
+        self._config = defaults.QUORUM | self._config
         self._quorum = ControllerQuorum(
             *(self.data, controllers, brokers, self._config),
-            *(self._observer, self._links, self._keep),
+            *(self._observer, self._links, self._launcher),
         )
         if self._quorum.controllers:
             self._config = by_role(self._config).broker
@@ -151,7 +153,7 @@ class Cluster:
 
     def _with_zookeeper(self, servers: int, address: str | None) -> None:
         self._servers = ZookeeperEnsemble(
-            self.data, servers, address, self._keep, self._observer.note_at
+            self.data, servers, address, self._launcher.keep, self._observer.note_at
         )
         self.view = self._zookeeper_view = ZookeeperView(lambda: self.zookeeper)
 
@@ -278,6 +280,7 @@ class Cluster:
     def _start(self) -> None:
         if self._servers.names:
             self._report("starting the controllers" if self._quorum else "starting ZooKeeper")
+        self._launcher.start()
         self._servers.start()
         self._home.write(self._servers.server_settings(), self._servers.directory)
         if self._security:
@@ -310,6 +313,7 @@ class Cluster:
         for node in self._processes:
             node.release_port()
         self._servers.stop()
+        self._launcher.stop()
         if self._scratch:
             self._scratch.remove()
 

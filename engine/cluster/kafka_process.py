@@ -14,13 +14,16 @@ Invariant: a Java process ends with the process that started it (child.py).
 
 import os
 import re
+import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import engine
 from engine.cluster import java
 from engine.cluster.broker_process import BrokerProcess
+from engine.cluster.child import Child
 from engine.cluster.metadata_servers import MetadataAddress
+from engine.cluster.node_launcher import NodeLauncher
 from engine.cluster.ports import free_port
 from engine.config import protocol
 from engine.config.properties import properties_text
@@ -88,10 +91,22 @@ class KafkaProcess(BrokerProcess):
     is_kafka = True
 
     def launch(
-        self, source: MetadataAddress, environment: Mapping[str, str], keep: Sequence[int]
+        self, source: MetadataAddress, environment: Mapping[str, str], launcher: NodeLauncher
     ) -> None:
         self.port = self.port or free_port()
-        super().launch(source, environment, keep)
+        super().launch(source, environment, launcher)
+
+    def _start(
+        self,
+        source: MetadataAddress,
+        log: Path,
+        environment: Mapping[str, str],
+        launcher: NodeLauncher,
+    ) -> Child:
+        return Child(self.arguments(source), log, env=environment, keep=launcher.keep)
+
+    def command(self, source: MetadataAddress) -> str:
+        return shlex.join(self.arguments(source))
 
     def _write_settings(self, zookeeper: str) -> None:
         settings = {
@@ -110,7 +125,8 @@ class KafkaProcess(BrokerProcess):
             secured = self._security.kafka_settings(self.number, self.port)
             self._security.write(path, {**settings, **secured})
 
-    def arguments(self, source: MetadataAddress, python: str = "") -> list[str]:
+    def arguments(self, source: MetadataAddress) -> list[str]:
+        """The whole command: Java's, and Kafka's."""
         properties = str(self.directory / "server.properties")
         java, *rest = command("kafka.Kafka", properties, folder=jars(), heap=HEAP)
         return [java, f"-Dlog4j.configuration=file:{self.directory / LOGGING}", *rest]

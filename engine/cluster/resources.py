@@ -79,7 +79,8 @@ class Need(NamedTuple):
 
 
 def cluster(brokers: int, zookeepers: int = 1, controllers: int = 0) -> Need:
-    """Measured on an idle cluster: ZooKeeper 70 MB in 28 tasks, each other node 40 MB in 3."""
+    """Measured on an idle cluster: ZooKeeper 70 MB in 28 tasks, each other node 40 MB in 3, half of
+    which copies of one process share (node_launcher.py)."""
     least = Resources(
         memory=(80 * zookeepers + 40 * (brokers + controllers)) * MB,
         tasks=30 * zookeepers + 5 * (brokers + controllers),

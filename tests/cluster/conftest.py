@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from confluent_kafka.admin import NewTopic
 
+from engine.cluster import node_launcher
 from engine.cluster.cluster import Cluster
 from proof.chaos.cluster_reader import create
 from proof.chaos.run import CONFIG
@@ -26,6 +27,9 @@ from tests.cluster.truth import Truth
 from tests.interop.clients import tidied_up
 from tests.interop.latest import Latest
 from tests.interop.watch import until
+
+# Some systems don't bear copies of a process.
+collect_ignore = [] if node_launcher.COPIES else ["test_node_launcher.py"]
 
 PARTITIONS = 3
 Start = Callable[..., ChaosWorkload]

@@ -22,6 +22,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.metadata_servers import MetadataAddress
+from engine.cluster.node_launcher import NodeLauncher
 from engine.cluster.ports import free_port
 from engine.cluster.security.cluster_security import ClusterSecurity
 from engine.cluster.zookeeper import ZookeeperServer
@@ -59,6 +60,7 @@ class Switched:
         self.security = ClusterSecurity(data, SECURED, {"alice": "her password"})
         self.security.store_users(zookeeper)
         self._ports = {(each, it): free_port() for each in BROKERS for it in (PLAIN, SECURED)}
+        self._launcher = NodeLauncher(data)
         self._running: dict[int, BrokerProcess] = {}
 
     def bootstrap(self, protocol: str) -> str:
@@ -79,7 +81,7 @@ class Switched:
             "security.inter.broker.protocol": between,
         }
         node = BrokerProcess(broker, 0, self._data / f"broker-{broker}", settings)
-        node.launch(MetadataAddress(self._zookeeper), {}, [])
+        node.launch(MetadataAddress(self._zookeeper), {}, self._launcher)
         node.await_ready()
         self._running[broker] = node
 
@@ -92,6 +94,7 @@ class Switched:
     def stop_all(self) -> None:
         for broker in list(self._running):
             self.stop(broker)
+        self._launcher.stop()
 
 
 class Writer(threading.Thread):

@@ -4,12 +4,11 @@ It is ready when its log has "ready controller=ID port=P"; see node_process.py.
 """
 
 import shlex
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
-from engine.cluster.child import Child
 from engine.cluster.link_faults import FIRST_CONTROLLER, controller
+from engine.cluster.node_launcher import NodeLauncher
 from engine.cluster.node_process import NodeProcess
 
 READY = "ready controller="
@@ -22,21 +21,22 @@ class ControllerProcess(NodeProcess):
         self.id = FIRST_CONTROLLER - 1 + number  # of the node
         self._settings = settings
 
-    def launch(self, voters: str, environment: Mapping[str, str], keep: Sequence[int]) -> None:
-        arguments, log = self.arguments(voters), self.directory / "controller.log"
-        self._child = Child(arguments, log, env=environment, keep=keep)
+    def launch(self, voters: str, environment: Mapping[str, str], launcher: NodeLauncher) -> None:
+        log = self.directory / "controller.log"
+        self._child = launcher.launch(self.arguments(voters), log, environment)
         self.expected = True
 
-    def arguments(self, voters: str, python: str = sys.executable) -> list[str]:
+    def arguments(self, voters: str) -> list[str]:
+        """Those of `python -m engine`."""
         keys = [part for it in self._settings.items() for part in ("--config", "=".join(it))]
         return [
-            *(python, "-m", "engine", "controller", "--id", str(self.id)),
+            *("controller", "--id", str(self.id)),
             *("--port", str(self.port), "--voters", voters, "--data", str(self.directory), *keys),
         ]
 
     def command(self, voters: str) -> str:
         """The command that starts this controller by hand."""
-        return shlex.join(self.arguments(voters, "python"))
+        return shlex.join(["python", "-m", "engine", *self.arguments(voters)])
 
     def await_ready(self) -> None:
         self.await_line(READY)

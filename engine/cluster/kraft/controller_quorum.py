@@ -15,7 +15,7 @@ chosen anew at each start; voters know each other by their ids.
 Invariant: the port of a controller stays its own while it is down: see node_process.py.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +23,7 @@ from engine.cluster.child import Child
 from engine.cluster.kraft.controller_process import ControllerProcess
 from engine.cluster.link_faults import End, LinkFaults, controller
 from engine.cluster.metadata_servers import MetadataAddress
+from engine.cluster.node_launcher import NodeLauncher
 from engine.cluster.observer import Observer
 from engine.cluster.ports import HOST, free_port
 from engine.cluster.state import ClusterState, Status, now
@@ -46,12 +47,12 @@ class ControllerQuorum:
         config: Mapping[str, str],
         observer: Observer,
         links: LinkFaults,
-        keep: Sequence[int],
+        launcher: NodeLauncher,
     ) -> None:
         """`count`: 0 makes the first `brokers` brokers voters."""
         settings = by_role(config).controller
         self._data = data
-        self._observer, self._links, self._keep = observer, links, keep
+        self._observer, self._links, self._launcher = observer, links, launcher
         self.controllers = {
             controller(number): ControllerProcess(number, data / controller(number), settings)
             for number in range(1, count + 1)
@@ -137,7 +138,7 @@ class ControllerQuorum:
             node.await_ready()
 
     def _launch(self, node: ControllerProcess) -> None:
-        node.launch(self.address, self._links.environment(node.name), self._keep)
+        node.launch(self.address, self._links.environment(node.name), self._launcher)
         self._note("started", node, pid=node.pid)
 
     def _known_cluster(self) -> str | None:

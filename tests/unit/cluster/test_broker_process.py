@@ -2,27 +2,26 @@
 
 import os
 import socket
-import sys
 
 import pytest
 
-from engine.cluster import broker_process, node_process
+from engine.cluster import node_process
 from engine.cluster.broker_process import READY, BrokerProcess
 from engine.cluster.metadata_servers import MetadataAddress
 from engine.cluster.state import Status
 from engine.cluster.zookeeper import HOST, free_port
 from engine.errors import ApiException
+from tests.unit.cluster.script_launcher import ScriptLauncher
 
 
 @pytest.fixture
-def node(tmp_path, monkeypatch):
+def node(tmp_path):
     """Its process is a script instead of a broker."""
     node = BrokerProcess(7, free_port(), tmp_path / "broker-7", {"a": "b c"})
 
     def start(script, *keep):
-        monkeypatch.setattr(node, "arguments", lambda source: [sys.executable, "-m", "this"])
-        (tmp_path / "this.py").write_text(script)
-        node.launch(MetadataAddress("nowhere:1"), {"PYTHONPATH": str(tmp_path)}, keep)
+        launcher = ScriptLauncher(tmp_path, script, keep)
+        node.launch(MetadataAddress("nowhere:1"), {"GIVEN": "this"}, launcher)
         return node
 
     yield start
@@ -52,7 +51,7 @@ def test_a_held_port_is_nobody_s_and_refuses_connections(tmp_path):
     node.release_port()
 
 
-def test_a_port_is_held_until_the_process_serves(tmp_path, monkeypatch):
+def test_a_port_is_held_until_the_process_serves(tmp_path):
     """A Java process needs seconds until it binds, and clients connect from ports in between."""
     node, go = BrokerProcess(1, free_port(), tmp_path, {}), tmp_path / "go"
     lines = [
@@ -62,9 +61,7 @@ def test_a_port_is_held_until_the_process_serves(tmp_path, monkeypatch):
         f"print('{READY}1 port={node.port}', flush=True)",
         "server.accept()",
     ]
-    (tmp_path / "this.py").write_text("\n".join(lines))
-    monkeypatch.setattr(node, "arguments", lambda source: [sys.executable, "-m", "this"])
-    node.launch(MetadataAddress("nowhere:1"), {"PYTHONPATH": str(tmp_path)}, [])
+    node.launch(MetadataAddress("nowhere:1"), {}, ScriptLauncher(tmp_path, "\n".join(lines)))
     try:
         assert not can_be_taken(node.port)
         go.touch()
@@ -95,13 +92,15 @@ def test_a_port_that_is_taken_already_is_not_held(tmp_path):
     assert can_be_taken(node.port)
 
 
-def test_until_there_is_a_new_process_nobody_wonders_that_the_old_one_is_dead(
-    tmp_path, monkeypatch
-):
+def test_until_there_is_a_new_process_nobody_wonders_that_the_old_one_is_dead(tmp_path):
     node, seen = BrokerProcess(1, free_port(), tmp_path, {}), []
     node.expected = False
-    monkeypatch.setattr(broker_process, "Child", lambda *_, **__: seen.append(node.expected))
-    node.launch(MetadataAddress("nowhere:1"), {}, [])
+
+    class Watching(ScriptLauncher):
+        def launch(self, *_):
+            seen.append(node.expected)
+
+    node.launch(MetadataAddress("nowhere:1"), {}, Watching(tmp_path, ""))
     assert (seen, node.expected) == ([False], True)
     node.release_port()
 
@@ -140,10 +139,10 @@ def test_why_it_did_not_start(node, script, reason):
 def test_its_process_has_the_environment_and_the_files_that_it_is_given(node):
     reader, end = os.pipe()
     with open(reader, "rb") as told:
-        up = node(f"import os; os.write({end}, os.environ['PYTHONPATH'].encode())", end)
+        up = node(f"import os; os.write({end}, os.environ['GIVEN'].encode())", end)
         os.close(end)
         assert up.child.wait(20) == 0
-        assert told.read().decode() == str(up.directory.parent)
+        assert told.read() == b"this"
 
 
 def test_what_takes_too_long_is_not_waited_for_for_ever(node, monkeypatch):

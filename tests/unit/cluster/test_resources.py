@@ -6,7 +6,6 @@ import os
 import re
 import resource
 import signal
-import sys
 
 import pytest
 
@@ -18,6 +17,7 @@ from engine.cluster.resources import MB, Resources
 from engine.cluster.zookeeper import StartError, ZookeeperServer
 from engine.errors import ApiException
 from sparkstreams import session
+from tests.unit.cluster.script_launcher import ScriptLauncher
 
 NEED = resources.cluster(3)  # 200 MB, 45 tasks, 50 MB of disk
 MEMINFO = "MemTotal: 24105000 kB\nMemFree: 1000 kB\nMemAvailable: {} kB\n"
@@ -239,11 +239,9 @@ def test_a_cluster_whose_processes_are_refused_says_so(monkeypatch):
         ("raise SystemExit('a bad key')", "a bad key$"),
     ],
 )
-def test_a_broker_that_finds_no_room_dies_with_a_hint(tmp_path, monkeypatch, script, told):
+def test_a_broker_that_finds_no_room_dies_with_a_hint(tmp_path, script, told):
     node = BrokerProcess(7, 0, tmp_path / "broker-7", {})
-    monkeypatch.setattr(node, "arguments", lambda source: [sys.executable, "-m", "this"])
-    (tmp_path / "this.py").write_text(script)
-    node.launch(MetadataAddress("nowhere:1"), {"PYTHONPATH": str(tmp_path)}, [])
+    node.launch(MetadataAddress("nowhere:1"), {}, ScriptLauncher(tmp_path, script))
     with pytest.raises(ApiException, match=f"broker 7 did not start: {told}"):
         node.await_ready()
 

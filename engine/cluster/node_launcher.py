@@ -1,0 +1,156 @@
+"""Starts the nodes of a cluster: brokers, and controllers.
+
+    Cluster ── NodeLauncher ── request ──> node template ── fork ──> broker 1
+                                                          ── fork ──> broker 2 ...
+
+On Linux a node is a copy of one process that has loaded the engine (engine/node_template.py):
+it is there after some milliseconds, where Python needs most of a second of one core to load it, and
+what was loaded is in memory once. Elsewhere each node is started as `python -m engine broker ...`;
+a system may not bear copies of a process that has used its own libraries (macOS).
+
+A node is a process as any other: it is killed, paused, and started by hand with the same command.
+
+Invariant: the template ends with the launcher, and a template that has died is started anew.
+"""
+
+import json
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import NamedTuple
+
+from engine.cluster.child import Child, Launch, RunningProcess, spawn
+from engine.cluster.scratch import Scratch
+from engine.errors import ApiException, ErrorCode
+
+COPIES = sys.platform == "linux"
+TEMPLATE = "engine.node_template"
+LONGEST_MESSAGE = 192 * 1024  # bytes of a request for a node
+MOST_FILES = 8  # that come with it
+ROOM_FOR_COMMAND = 16 * 1024  # characters: `ps` shows the command of a copy in place of this
+STOP_TIMEOUT_S = 5.0
+LOST = 255  # the exit code of a node that has ended after its template was killed
+
+
+class NodeRequest(NamedTuple):
+    """What a copy of the template is asked to be."""
+
+    arguments: list[str]  # of `python -m engine`
+    environment: dict[str, str]
+    directory: str
+
+
+class NodeLauncher:
+    def __init__(self, data: Path, scratch: Scratch | None = None) -> None:
+        """`data`: the directory of the cluster, which may be a temporary one."""
+        self.keep = [scratch.end] if scratch else []  # files that stay open in the nodes
+        self._log = data / "launcher.log"
+        self._lock = threading.Lock()
+        self._template: Child | None = None
+        self._requests: socket.socket | None = None
+
+    def start(self) -> None:
+        """Load the engine while something else starts: the first node will be there sooner."""
+        with self._lock:
+            if COPIES and (self._template is None or not self._template.alive):
+                self._start_template()
+
+    def launch(self, arguments: Sequence[str], log: Path, env: Mapping[str, str]) -> Child:
+        """Start `python -m engine ARGUMENTS`; `env` is added to this process's environment."""
+        self.start()
+        start = self._copy if COPIES else spawn
+        command = [sys.executable, "-m", "engine", *arguments]
+        return Child(command, log, env=env, keep=self.keep, start=start)
+
+    def stop(self) -> None:
+        """Once all nodes have ended."""
+        with self._lock:
+            if self._requests is not None and self._template is not None:
+                self._requests.close()
+                self._template.terminate(STOP_TIMEOUT_S)
+            self._requests = self._template = None
+
+    def _start_template(self) -> None:
+        if self._requests is not None:
+            self._requests.close()
+        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            command = [sys.executable, "-m", TEMPLATE, " " * ROOM_FOR_COMMAND]
+            self._template = Child(command, self._log, stdin=theirs.fileno())
+
+    def _copy(self, launch: Launch) -> RunningProcess:
+        """As child.py's `spawn` does, by the template."""
+        environment = {**os.environ, **launch.env}
+        request = NodeRequest([*map(str, launch.command[3:])], environment, os.getcwd())
+        reader, status = os.pipe()
+        process = CopiedProcess(reader)
+        try:
+            process.pid = self._ask(request, [launch.lifeline, status, launch.log, *launch.keep])
+        finally:
+            os.close(status)
+        return process
+
+    def _ask(self, request: NodeRequest, files: Sequence[int]) -> int:
+        """The process id of the node."""
+        text = json.dumps(request._asdict()).encode()
+        with self._lock:
+            assert self._requests is not None, "start() was called"
+            try:
+                socket.send_fds(self._requests, [text], files)
+                answer = self._requests.recv(64)
+            except ConnectionError:
+                answer = b""
+        if not answer:
+            why = f"no node can be started, the process that loads the engine ended: {self._log}"
+            raise ApiException(ErrorCode.broker_not_available, why)
+        if (pid := int(answer)) < 0:
+            raise OSError(-pid, os.strerror(-pid))
+        return pid
+
+
+class CopiedProcess:
+    """A copy of the template. `status` is where the template writes its exit code."""
+
+    def __init__(self, status: int) -> None:
+        self.pid = 0
+        self._lock = threading.Lock()
+        self._code: int | None = None
+        self._status = status
+        weakref.finalize(self, os.close, status)
+
+    def poll(self) -> int | None:
+        return self._wait(0)
+
+    def wait(self, timeout: float | None = None) -> int:
+        code = self._wait(timeout)
+        if code is None:
+            raise subprocess.TimeoutExpired(f"process {self.pid}", timeout or 0)
+        return code
+
+    def send_signal(self, sig: int) -> None:
+        if self.poll() is None:
+            with suppress(ProcessLookupError):  # it has ended just now
+                os.kill(self.pid, sig)
+
+    def _wait(self, timeout: float | None) -> int | None:
+        if self._code is None and _readable(self._status, timeout):
+            with self._lock:
+                if self._code is None:
+                    told = os.read(self._status, 16)
+                    self._code = int(told) if told else LOST
+        return self._code
+
+
+def _readable(file: int, timeout: float | None) -> bool:
+    """Whether the file can be read, or has been closed at its other end, within `timeout` s."""
+    poll = select.poll()  # one that several threads share refuses the second
+    poll.register(file, select.POLLIN)
+    return bool(poll.poll(None if timeout is None else timeout * 1000))
