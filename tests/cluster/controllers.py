@@ -8,16 +8,29 @@ from pathlib import Path
 from typing import Self
 
 from engine.cluster.child import Child, end_all
-from engine.cluster.kafka_process import LOG4J, LOGGING, OURS, command
+from engine.cluster.kafka_process import KAFKA, LOG4J, LOGGING, OURS, command
 from engine.cluster.ports import free_port
 from engine.config.properties import properties_text
 from engine.raft.bootstrap import format_directory
 from engine.raft.metadata_directory import METADATA_PARTITION
 from engine.raft.quorum_state_file import QUORUM_STATE
-from tests.real.jars import KRAFT
+from tests.real.jars import KAFKA_4, KRAFT
 
 CLUSTER_ID = "O2whmP1nSWeNENpX08USQQ"
 HEAP = 256  # MB, of Kafka's
+KAFKA_41 = "kafka-4.1"  # the kind of a node of that release; KAFKA is 3.9
+LOG4J_2 = (
+    """\
+rootLogger.level = INFO
+rootLogger.appenderRef.out.ref = out
+appender.out.name = out
+appender.out.type = Console
+appender.out.target = SYSTEM_ERR
+appender.out.layout.type = PatternLayout
+appender.out.layout.pattern = [%d] %p %m (%c)%n
+""",
+    "log4j2.configurationFile",
+)
 
 
 class Controllers:
@@ -78,7 +91,7 @@ class Controllers:
             "controller.listener.names": "CONTROLLER",
             **dict(setting.split("=", 1) for setting in self.config),
         }
-        return kafka_of(settings, self.folder, f"controller-{id - 100}")
+        return kafka_of(settings, self.folder, f"controller-{id - 100}", self.kinds[id])
 
     # -- what their files say --------------------------------------------------------------
 
@@ -109,11 +122,15 @@ class Controllers:
         return b"".join(path.read_bytes() for path in paths)
 
 
-def kafka_of(settings: Mapping[str, object], folder: Path, name: str) -> list[str]:
-    """The command of a node of Kafka 3.9; its settings are written into a file."""
+def kafka_of(
+    settings: Mapping[str, object], folder: Path, name: str, kind: str = KAFKA
+) -> list[str]:
+    """The command of a node of Kafka 3.9, or 4.1; its settings are written into a file."""
     properties = folder / f"{name}.properties"
     properties.write_text(properties_text(settings, escapes=True))
-    logging = folder / LOGGING
-    logging.write_text(LOG4J.format(level="INFO"))
-    java, *rest = command("kafka.Kafka", str(properties), folder=KRAFT.folder, heap=HEAP)
-    return [java, f"-Dlog4j.configuration=file:{logging}", *rest]
+    jars = KAFKA_4 if kind == KAFKA_41 else KRAFT
+    java, *rest = command("kafka.Kafka", str(properties), folder=jars.folder, heap=HEAP)
+    text, key = LOG4J_2 if kind == KAFKA_41 else (LOG4J.format(level="INFO"), "log4j.configuration")
+    logging = folder / f"{kind}.{LOGGING}"
+    logging.write_text(text)
+    return [java, f"-D{key}=file:{logging}", *rest]

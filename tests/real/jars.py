@@ -1,9 +1,10 @@
-"""The jars of Kafka 2.8.2, its tools, Streams and Spring for Apache Kafka; and of Kafka 3.9.1.
+"""The jars of Kafka 2.8.2 with its tools, Streams and Spring; of Kafka 3.9.1 and of 4.1.1.
 
-`make real` copies them to build/real/jars and build/real/kraft:
+`make real` copies them to build/real/jars, build/real/kraft and build/real/kafka-4:
 
-    pom.xml        ── mvn ──> build/real/jars/*.jar   ── compared with jars.sha256 ──> used
-    kraft.pom.xml  ── mvn ──> build/real/kraft/*.jar  ── compared with kraft.sha256 ──> used
+    pom.xml          ── mvn ──> build/real/jars/*.jar     ── compared with jars.sha256 ──> used
+    kraft.pom.xml    ── mvn ──> build/real/kraft/*.jar    ── compared with kraft.sha256 ──> used
+    kafka_4.pom.xml  ── mvn ──> build/real/kafka-4/*.jar  ── compared with kafka_4.sha256 ──> used
 
 Maven takes them from the repository that this machine's settings name. Maven checks what it
 downloads only against that repository; the checksums are ours, so a changed jar is refused.
@@ -41,6 +42,7 @@ class JarSet(NamedTuple):
 
 
 KRAFT = JarSet(HERE / "kraft.pom.xml", HERE / "kraft.sha256", BUILD / "kraft")
+KAFKA_4 = JarSet(HERE / "kafka_4.pom.xml", HERE / "kafka_4.sha256", BUILD / "kafka-4")
 
 
 def kafka_2_8() -> JarSet:
@@ -118,7 +120,7 @@ def wrong(jars: JarSet) -> list[str]:
 def main(arguments: list[str]) -> str:
     try:
         java.find()
-        for jars in (kafka_2_8(), KRAFT):
+        for jars in (kafka_2_8(), KRAFT, KAFKA_4):
             if arguments == ["--note"]:
                 jars.sums.unlink(missing_ok=True)
                 resolve(jars)

@@ -1,4 +1,4 @@
-"""A quorum of controllers of both kinds: ours, and Apache Kafka 3.9.1."""
+"""A quorum of controllers of both kinds: ours, and Apache Kafka 3.9.1 or 4.1.1."""
 
 import random
 import re
@@ -7,20 +7,26 @@ import pytest
 
 from engine.cli.main import main
 from engine.cluster.kafka_process import KAFKA, OURS
-from tests.cluster.controllers import Controllers
+from tests.cluster.controllers import KAFKA_41, Controllers
 from tests.interop.watch import until
 from tests.limits import JVM_S
-from tests.real.jars import KRAFT, check
+from tests.real.jars import KAFKA_4, KRAFT, check
 from tests.real.kafka import tool
 
 FAULTS, MOST_FAULTS = 10, 30
-MIXES = {"one real": (OURS, KAFKA, OURS), "two real": (KAFKA, OURS, KAFKA)}
+MIXES = {
+    "one real": (OURS, KAFKA, OURS),
+    "two real": (KAFKA, OURS, KAFKA),
+    "one of 4.1": (OURS, KAFKA_41, OURS),
+    "two of 4.1": (KAFKA_41, OURS, KAFKA_41),
+}
 TOOL = "org.apache.kafka.tools.MetadataQuorumCommand"
 
 
 @pytest.fixture(scope="module", autouse=True)
 def kraft_is_here():
     check(KRAFT)
+    check(KAFKA_4)
 
 
 @pytest.fixture(params=MIXES, ids=str)
@@ -32,7 +38,9 @@ def controllers(request, tmp_path):
 def test_a_mixed_quorum_survives_kills_and_pauses_and_its_logs_are_alike(controllers, capsys):
     """Faults hit whoever leads, until there were ten and both kinds have led; then any node."""
     chance, led, count = random.Random(7), {controllers.leader(JVM_S)}, 0
-    while count < FAULTS or {controllers.kinds[id] for id in led} != {OURS, KAFKA}:
+    while count < FAULTS or {controllers.kinds[id] for id in led} != set(
+        controllers.kinds.values()
+    ):
         leader = controllers.leader(JVM_S)
         victim = leader if count < FAULTS - 3 else chance.choice([101, 102, 103])
         led |= fault(controllers, victim, is_leader=victim == leader, is_kill=count % 2 == 0)
