@@ -80,7 +80,7 @@ class KRaftBrokers:
             "controller.listener.names": "CONTROLLER",
             "listener.security.protocol.map": "CONTROLLER:PLAINTEXT,PLAINTEXT:PLAINTEXT",
         }
-        return kafka_of(settings, self.controllers.folder, f"broker-{id}")
+        return kafka_of(settings, self.controllers.folder, f"broker-{id}", self.kinds[id])
 
     # -- what is so ------------------------------------------------------------------------
 

@@ -8,29 +8,45 @@ from confluent_kafka import Consumer, Producer, TopicPartition
 from confluent_kafka.admin import NewTopic
 
 from engine.cluster.kafka_process import KAFKA, OURS
-from tests.cluster.controllers import CLUSTER_ID, Controllers
+from tests.cluster.controllers import CLUSTER_ID, KAFKA_41, Controllers
 from tests.cluster.kraft_brokers import KRaftBrokers
 from tests.interop.watch import until
 from tests.limits import CHANGE_S, JVM_S
-from tests.real.jars import KRAFT, check
+from tests.real.jars import KAFKA_4, KRAFT, check
 from tests.real.kafka import tool
 
 PARTITIONS = 3
 SESSION = ("broker.session.timeout.ms=4000",)
-QUORUMS = {"a controller of Kafka's": (KAFKA,), "controllers of ours": (OURS, OURS, OURS)}
-MIXED = {1: OURS, 2: KAFKA, 3: OURS}
+# The kinds of controllers, and of brokers.
+CLUSTERS = {
+    "a controller of Kafka's": ((KAFKA,), {1: OURS, 2: KAFKA, 3: OURS}),
+    "controllers of ours": ((OURS, OURS, OURS), {1: OURS, 2: KAFKA, 3: OURS}),
+    "a controller of 4.1": ((KAFKA_41,), {1: OURS, 2: KAFKA_41, 3: OURS}),
+    "a broker of 4.1": ((OURS, OURS, OURS), {1: KAFKA_41, 2: OURS, 3: OURS}),
+}
 STEP = 1000  # records that a writer adds between two faults
 
 
 @pytest.fixture(scope="module", autouse=True)
 def kraft_is_here():
     check(KRAFT)
+    check(KAFKA_4)
 
 
-@pytest.fixture(params=QUORUMS)
-def controllers(request, tmp_path):
-    with Controllers(tmp_path, QUORUMS[request.param], SESSION) as controllers:
+@pytest.fixture(params=CLUSTERS)
+def layout(request):
+    return CLUSTERS[request.param]
+
+
+@pytest.fixture
+def controllers(layout, tmp_path):
+    with Controllers(tmp_path, layout[0], SESSION) as controllers:
         yield controllers
+
+
+@pytest.fixture
+def kinds(layout):
+    return layout[1]
 
 
 class Writer:
@@ -98,18 +114,18 @@ def create(brokers, topic):
     until(lambda: topic in admin.list_topics().topics)
 
 
-def test_leaders_of_both_kinds_are_killed_under_load(controllers):
+def test_leaders_of_both_kinds_are_killed_under_load(controllers, kinds):
     """Each acknowledged record is there once, and the logs of all replicas are alike."""
-    with KRaftBrokers(controllers, MIXED) as brokers:
+    with KRaftBrokers(controllers, kinds) as brokers:
         create(brokers, "orders")
         with Writer(brokers.bootstrap, "orders") as writer:
             writer.advance()
             for victim in (1, 2, 3, 2):
                 brokers.kill(victim)
-                brokers.await_registered(*(MIXED.keys() - {victim}))
+                brokers.await_registered(*(brokers.kinds.keys() - {victim}))
                 writer.advance()
                 brokers.start(victim)
-                brokers.await_registered(*MIXED)
+                brokers.await_registered(*brokers.kinds)
                 brokers.await_in_sync("orders")
                 writer.advance()
         values = read_all(brokers, "orders")
@@ -120,14 +136,14 @@ def test_leaders_of_both_kinds_are_killed_under_load(controllers):
 
 
 def alike(brokers, topic, number):
-    logs = {brokers.records_of(id, topic, number) for id in MIXED}
+    logs = {brokers.records_of(id, topic, number) for id in brokers.kinds}
     return len(logs) == 1 and logs != {b""}
 
 
-def test_groups_and_transactions_whose_coordinators_are_of_either_kind(controllers):
+def test_groups_and_transactions_whose_coordinators_are_of_either_kind(controllers, kinds):
     """A transaction is read whole or not at all; a group goes on where it has committed, after its
     coordinator was killed."""
-    with KRaftBrokers(controllers, MIXED) as brokers:
+    with KRaftBrokers(controllers, kinds) as brokers:
         create(brokers, "orders")
         for number in range(6):  # their coordinators are on all three brokers
             settings = {"bootstrap.servers": brokers.bootstrap, "transactional.id": f"t{number}"}
@@ -160,14 +176,14 @@ def check_groups(brokers, victim):
         until(lambda consumer=consumer: commits(consumer, where), JVM_S)
         consumer.close()
     brokers.kill(victim)
-    brokers.await_registered(*(MIXED.keys() - {victim}))
+    brokers.await_registered(*(brokers.kinds.keys() - {victim}))
     for group in groups:
         consumer = Consumer({"bootstrap.servers": brokers.bootstrap, "group.id": group})
         (found,) = consumer.committed([where], JVM_S)
         assert found.offset == 5, group
         consumer.close()
     brokers.start(victim)
-    brokers.await_registered(*MIXED)
+    brokers.await_registered(*brokers.kinds)
     brokers.await_in_sync("orders")
 
 
@@ -182,9 +198,9 @@ MOVES = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 NODES = "org.apache.kafka.tools.ClusterTool"
 
 
-def test_kafkas_tools_on_our_brokers(controllers, tmp_path):
+def test_kafkas_tools_on_our_brokers(controllers, kinds, tmp_path):
     """They ask a broker, which passes on what the controller has to decide."""
-    with KRaftBrokers(controllers, dict.fromkeys(MIXED, OURS)) as brokers:
+    with KRaftBrokers(controllers, dict.fromkeys(kinds, OURS)) as brokers:
         where = "--bootstrap-server", brokers.bootstrap
 
         def run(name, *arguments):

@@ -35,6 +35,7 @@ def controllers(request, tmp_path):
         yield controllers
 
 
+@pytest.mark.timeout(4 * JVM_S)
 def test_a_mixed_quorum_survives_kills_and_pauses_and_its_logs_are_alike(controllers, capsys):
     """Faults hit whoever leads, until there were ten and both kinds have led; then any node."""
     chance, led, count = random.Random(7), {controllers.leader(JVM_S)}, 0
