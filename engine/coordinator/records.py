@@ -11,9 +11,10 @@
             | session time-out i32 | subscription | assignment |
 
 record_codec.py encodes them; a question mark means that it may be null. We write
-version 3, as Kafka 2.8 does, and version 1 for the offset of an old client that set an expiry. The
-version of a key shows whether it belongs to an offset or to a group, so compaction never confuses
-the two.
+version 3, as Kafka 2.8 does, and version 1 for the offset of an old client that set an expiry. A
+broker of Kafka 4.1 beside ours writes version 4: the fields of version 3, and room for tagged ones.
+The version of a key shows whether it belongs to an offset or to a group, so compaction never
+confuses the two.
 """
 
 from collections.abc import Mapping
@@ -32,6 +33,7 @@ from engine.wire.messages.versions import (
 )
 
 NEWEST = 3
+FLEXIBLE = 4  # it is only read
 WITH_EXPIRY = 1  # the only version of an offset with an expiry
 UNKNOWN = -1  # a time or an epoch that is not known
 MAX_STRING_BYTES = record_codec.MAX_STRING_BYTES
@@ -109,6 +111,6 @@ def decode_key(data: bytes) -> Key:
 
 
 def decode_value(key: Key, data: bytes) -> Value:
-    kinds = dict.fromkeys(range(NEWEST + 1), VALUES[type(key)])
-    value: Value = record_codec.decode(data, kinds, GROUP_METADATA_TOPIC)
+    kinds = dict.fromkeys(range(FLEXIBLE + 1), VALUES[type(key)])
+    value: Value = record_codec.decode(data, kinds, GROUP_METADATA_TOPIC, FLEXIBLE)
     return value

@@ -1,10 +1,11 @@
-"""The jars of Kafka 2.8.2 with its tools, Streams and Spring; of Kafka 3.9.1 and of 4.1.1.
+"""The jars of Kafka 2.8.2 with its tools, Streams and Spring; of 3.3.2, 3.9.1 and 4.1.1.
 
-`make real` copies them to build/real/jars, build/real/kraft and build/real/kafka-4:
+`make real` copies them to folders of build/real:
 
-    pom.xml          ── mvn ──> build/real/jars/*.jar     ── compared with jars.sha256 ──> used
-    kraft.pom.xml    ── mvn ──> build/real/kraft/*.jar    ── compared with kraft.sha256 ──> used
-    kafka_4.pom.xml  ── mvn ──> build/real/kafka-4/*.jar  ── compared with kafka_4.sha256 ──> used
+    pom.xml            ── mvn ──> jars/*.jar       ── compared with jars.sha256 ──> used
+    kafka_3_3.pom.xml  ── mvn ──> kafka-3.3/*.jar  ── compared with kafka_3_3.sha256 ──> used
+    kraft.pom.xml      ── mvn ──> kraft/*.jar      ── compared with kraft.sha256 ──> used
+    kafka_4.pom.xml    ── mvn ──> kafka-4/*.jar    ── compared with kafka_4.sha256 ──> used
 
 Maven takes them from the repository that this machine's settings name. Maven checks what it
 downloads only against that repository; the checksums are ours, so a changed jar is refused.
@@ -41,6 +42,7 @@ class JarSet(NamedTuple):
     folder: Path
 
 
+KAFKA_3_3 = JarSet(HERE / "kafka_3_3.pom.xml", HERE / "kafka_3_3.sha256", BUILD / "kafka-3.3")
 KRAFT = JarSet(HERE / "kraft.pom.xml", HERE / "kraft.sha256", BUILD / "kraft")
 KAFKA_4 = JarSet(HERE / "kafka_4.pom.xml", HERE / "kafka_4.sha256", BUILD / "kafka-4")
 
@@ -120,7 +122,7 @@ def wrong(jars: JarSet) -> list[str]:
 def main(arguments: list[str]) -> str:
     try:
         java.find()
-        for jars in (kafka_2_8(), KRAFT, KAFKA_4):
+        for jars in (kafka_2_8(), KAFKA_3_3, KRAFT, KAFKA_4):
             if arguments == ["--note"]:
                 jars.sums.unlink(missing_ok=True)
                 resolve(jars)

@@ -25,6 +25,7 @@ from engine.wire.messages.versions import Int8, Int16, Int32, Int64, String
 
 TRANSACTION_STATE_TOPIC = "__transaction_state"
 VERSION = 0
+FLEXIBLE = 1  # the same fields, and room for tagged ones; it is only read
 NEVER = frozenset({TxnState.DEAD, TxnState.PREPARE_EPOCH_FENCE})
 
 
@@ -82,9 +83,8 @@ def decode_key(data: bytes) -> str:
 
 
 def decode_value(data: bytes) -> TransactionMetadata:
-    value: TransactionValue = record_codec.decode(
-        data, {VERSION: TransactionValue}, TRANSACTION_STATE_TOPIC
-    )
+    kinds = dict.fromkeys((VERSION, FLEXIBLE), TransactionValue)
+    value: TransactionValue = record_codec.decode(data, kinds, TRANSACTION_STATE_TOPIC, FLEXIBLE)
     return TransactionMetadata(
         producer=TransactionalProducer(value.producer_id, value.epoch),
         timeout=value.timeout,

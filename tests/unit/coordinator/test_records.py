@@ -159,7 +159,28 @@ def test_an_id_may_contain_the_replacement_character():
 
 def test_a_value_from_the_future_is_not_guessed_at():
     value, _ = OFFSETS[3]
-    data = b"\0\4" + encode_value(value)[2:]
-    with pytest.raises(ApiException, match="unknown version 4"):
+    data = b"\0\5" + encode_value(value)[2:]
+    with pytest.raises(ApiException, match="unknown version 5"):
         decode_value(OFFSET_KEY, data)
     assert records.NEWEST == 3
+
+
+def test_an_offset_of_kafka_4_1_is_read_and_a_tag_that_it_may_have():
+    """The first bytes are from the log of a broker of 4.1.1 beside ours."""
+    whole = "0004 0000000000000005 ffffffff 01 000001a220040e03"
+    value = OffsetValue(5, -1, "", 0x1A220040E03)
+    assert decode_value(OFFSET_KEY, bytes.fromhex(f"{whole} 00")) == value
+    topic_id = "01 00 10 000102030405060708090a0b0c0d0e0f"  # one tag: number 0, 16 bytes
+    assert decode_value(OFFSET_KEY, bytes.fromhex(f"{whole} {topic_id}")) == value
+    with pytest.raises(ApiException):
+        decode_value(OFFSET_KEY, bytes.fromhex(f"{whole} 01 00 10 0001"))
+
+
+def test_a_group_in_a_version_with_tags_is_read():
+    member = "03 6d31 00 02 63 03 2f68 00000bb8 000003e8 03 aabb 02 cc 00"
+    head = "09 636f6e73756d6572 00000004 06 72616e6765 03 6d31 0000000000000009"
+    value = decode_value(GROUP_KEY, bytes.fromhex(f"0004 {head} 02 {member} 00"))
+    assert value == GroupValue(
+        *("consumer", 4, "range", "m1", 9),
+        members=(MemberValue("m1", None, "c", "/h", 3000, 1000, b"\xaa\xbb", b"\xcc"),),
+    )

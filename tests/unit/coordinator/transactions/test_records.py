@@ -57,6 +57,13 @@ def test_each_state_is_written_and_read(name):
     assert decode_value(data) == value
 
 
+def test_a_version_with_tags_is_read():
+    """Version 1, which newer releases write; one unknown tag is skipped."""
+    partitions = "03  02 74 03 00000000 00000001 00  02 75 02 00000000 00"
+    text = f"0001 {HEAD[5:]} 01 {partitions} {TIMES} 01 05 02 abcd"
+    assert decode_value(bytes.fromhex(text)) == VALUES["Ongoing"][0]
+
+
 def test_what_is_forgotten_is_a_tombstone():
     assert encode_value(metadata(TxnState.DEAD)) is None
 
@@ -79,8 +86,8 @@ def test_what_is_cut_off_or_of_another_version():
         for end in range(len(whole)):
             with pytest.raises(ApiException):
                 decode_value(whole[:end])
-        with pytest.raises(ApiException, match="unknown version 1"):
-            decode_value(b"\0\1" + whole[2:])
+        with pytest.raises(ApiException, match="unknown version 2"):
+            decode_value(b"\0\2" + whole[2:])
     for end in range(len(KEY)):
         with pytest.raises(ApiException):
             decode_key(KEY[:end])
