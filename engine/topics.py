@@ -103,17 +103,22 @@ def spread_further(
     )
 
 
+def check_added(partitions: int) -> None:
+    """Refuse too many partitions at once."""
+    if partitions > MAX_PARTITIONS:
+        raise ApiException(
+            ErrorCode.policy_violation,
+            f"Excessively large number of partitions per request: {partitions}.",
+        )
+
+
 def check_counts(partitions: int, replication: int, brokers: int) -> None:
     if partitions <= 0:
         raise ApiException(
             ErrorCode.invalid_partitions,
             f"Number of partitions must be larger than 0, not {partitions}.",
         )
-    if partitions > MAX_PARTITIONS:
-        raise ApiException(
-            ErrorCode.policy_violation,
-            f"Excessively large number of partitions per request: {partitions}.",
-        )
+    check_added(partitions)
     if replication <= 0:
         raise ApiException(
             ErrorCode.invalid_replication_factor,

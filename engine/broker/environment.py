@@ -80,7 +80,7 @@ class Environment:
         self.open_quorum = open_quorum
         self.events = Ring()
         self.home = home or Path(config.log_dirs[0])
-        self.peers = PeerSecurity(config)  # of connections to other brokers
+        self.peers = PeerSecurity.between_brokers(config)  # of connections to other brokers
 
     def now(self) -> int:
         return clock()

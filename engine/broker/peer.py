@@ -20,15 +20,15 @@ A request without an answer may have been done or not.
 
 import asyncio
 import math
+import ssl
 from collections.abc import Callable, Coroutine, Iterator
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
-from engine.broker.secure_listeners import PeerSecurity
 from engine.errors import ApiException
 from engine.links import Links
-from engine.security.sasl_client import authentication
+from engine.security.sasl_client import Login, authentication
 from engine.wire.apis import APIS, ApiKey
 from engine.wire.codec import Apis, decode_response, encode_request
 from engine.wire.errors import Malformed, RequestHeader
@@ -36,6 +36,19 @@ from engine.wire.frame import Frame, FrameReader
 
 RENEWED = 0.85  # the part of a session after which this broker authenticates again
 RECEIVE = 128 * 1024  # bytes read from the socket at once
+
+
+class LoginRefused(ConnectionError):
+    """The other node does not know this one, or its password."""
+
+
+class ConnectsBy(Protocol):
+    """TLS and a login, or None, as they are set now: for the next connection."""
+
+    @property
+    def context(self) -> ssl.SSLContext | None: ...
+    @property
+    def login(self) -> Login | None: ...
 
 
 @dataclass(eq=False, repr=False)
@@ -48,7 +61,7 @@ class Peer:
     _links: Links
     _client_id: str
     _timeout: float  # seconds
-    _security: PeerSecurity | None = None  # None: a listener without TLS and SASL
+    _security: ConnectsBy | None = None  # None: a listener without TLS and SASL
     _apis: Apis = field(default_factory=lambda: APIS)  # of its listener: a controller has others
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)  # first come, first served
     _numbers: Iterator[int] = field(default_factory=lambda: count(1))
@@ -120,7 +133,7 @@ class Peer:
             if end.value:
                 self._renew = asyncio.get_running_loop().time() + RENEWED * end.value / 1000
         except ApiException as error:
-            raise ConnectionError(f"{self} refuses this broker: {error.message}") from error
+            raise LoginRefused(f"{self} refuses this broker: {error.message}") from error
 
 
 Connect = Callable[[str, int, int, str, float], Peer]  # host, port, id, client.id, time-out

@@ -9,7 +9,9 @@
     Fetch      the size of the response        if it is too much, an empty one is sent in its place,
                                                and its records are not counted; followers are free
     all        the time spent on it            not the time that it waits for replicas or records
-    CreateTopics, CreatePartitions, DeleteTopics    the partitions: their handler takes the tokens
+    CreateTopics, CreatePartitions, DeleteTopics    the partitions: their handler takes the tokens;
+                                       without ZooKeeper the controller does, and its answer says
+                                       how long the client waits
 
 If a client is over several quotas, the longest time counts. Requests between brokers are free.
 
@@ -21,19 +23,19 @@ Left out: topics that are created by themselves, by Metadata or FindCoordinator,
 
 from collections.abc import Awaitable, Callable, Generator
 from dataclasses import replace
+from datetime import timedelta
 from time import perf_counter_ns
 from typing import Any, cast
 
 from engine.broker.fetch_sessions import FetchSessions
 from engine.broker.layers import IncomingRequest, Serve, ServedResponse, encoded
-from engine.quotas.client_quota_manager import ControllerMutationQuota, QuotaKind
+from engine.quotas.client_quota_manager import STRICT_SINCE, ControllerMutationQuota, QuotaKind
 from engine.quotas.quota_managers import QuotaManagers
 from engine.wire.apis import Api
 from engine.wire.fetch import FetchAnswer
 from engine.wire.frame import SIZE
 
-# From these versions on a request over the quota is refused.
-STRICT_SINCE = {Api.CREATE_TOPICS: 6, Api.CREATE_PARTITIONS: 3, Api.DELETE_TOPICS: 5}
+MILLISECOND = timedelta(milliseconds=1)
 PERCENT_OF_A_SECOND = 100 / 1e9  # of a nanosecond
 
 
@@ -68,7 +70,8 @@ async def with_quotas(
     if api is Api.PRODUCE:
         waits[QuotaKind.PRODUCE] = quotas.produce.record(*client, len(frame), now)
     if call.mutations is not None:
-        waits[QuotaKind.CONTROLLER_MUTATION] = call.mutations.throttle_ms(now)
+        own = call.mutations.throttle_ms(now)
+        waits[QuotaKind.CONTROLLER_MUTATION] = max(own, response.throttle_time // MILLISECOND)
     size = 0
     if api == Api.FETCH:
         assert answer is not None

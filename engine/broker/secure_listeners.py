@@ -16,9 +16,11 @@ import ssl
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
+from typing import Self
 
 from engine.broker.config_cache import ConfigCache
 from engine.config import BrokerConfig
+from engine.config.listener_security import ListenerSecurityConfig
 from engine.config.listeners import Listener
 from engine.config.security import find, parse
 from engine.errors import ApiException, invalid_config
@@ -31,6 +33,8 @@ from engine.security.sasl_server import Mechanism
 from engine.security.scram import ScramCredential, ScramServer
 from engine.security.tls import client_context, server_context
 
+Credentials = Callable[[str], Mapping[str, str]]  # of a user: a text for each mechanism
+
 log = logging.getLogger(__name__)
 
 
@@ -40,18 +44,18 @@ class SecureListener:
     def __init__(
         self,
         listener: Listener,
-        config: BrokerConfig,
-        cache: ConfigCache,
+        config: ListenerSecurityConfig,
+        credentials: Credentials,
         report: Callable[..., None],
     ) -> None:
         self.name = listener.name
         self.listener = listener
-        self._cache = cache
+        self._credentials = credentials
         self._report = report
         self.tls_copied = 0  # bytes of log files that were copied to be encrypted: no sendfile
         self.configure(config)
 
-    def configure(self, config: BrokerConfig) -> None:
+    def configure(self, config: ListenerSecurityConfig) -> None:
         """Raises an ApiException, and changes nothing, if this does not work."""
         settings = config.secured(self.name)
         context = server_context(settings.text) if self.listener.tls else None
@@ -69,7 +73,7 @@ class SecureListener:
         host = peer.rpartition(":")[0]
         self._report("authentication.failed", listener=self.name, host=host, why=why)
 
-    def _mechanisms(self, config: BrokerConfig) -> dict[str, Mechanism]:
+    def _mechanisms(self, config: ListenerSecurityConfig) -> dict[str, Mechanism]:
         made = {}
         for name in config.secured(self.name).value("sasl.enabled.mechanisms"):
             if name not in MECHANISMS:
@@ -81,13 +85,13 @@ class SecureListener:
             raise invalid_config("No SASL mechanisms are enabled")
         return made
 
-    def _start(self, config: BrokerConfig, mechanism: str) -> Callable[[], SaslServer]:
+    def _start(self, config: ListenerSecurityConfig, mechanism: str) -> Callable[[], SaslServer]:
         if mechanism == PLAIN:
             return partial(PlainServer, _jaas(config, self.name, mechanism).users)
         return partial(ScramServer, mechanism, partial(self.credential, mechanism))
 
     def credential(self, mechanism: str, name: str) -> ScramCredential | None:
-        return read_credential(self._cache.credentials.get(name, {}), mechanism)
+        return read_credential(self._credentials(name), mechanism)
 
 
 class SecureListeners:
@@ -102,7 +106,11 @@ class SecureListeners:
         peers: "PeerSecurity",
     ) -> None:
         self._config = config
-        self.all = [SecureListener(each, config, cache, report) for each in config.endpoints]
+
+        def credentials(name: str) -> Mapping[str, str]:
+            return cache.credentials.get(name, {})
+
+        self.all = [SecureListener(each, config, credentials, report) for each in config.endpoints]
         self._peers = peers
 
     def configure(self, config: BrokerConfig) -> None:
@@ -129,25 +137,42 @@ class SecureListeners:
 
 
 class PeerSecurity:
-    """How this broker connects to the listener between brokers."""
+    """How this node connects to a listener of other nodes."""
 
-    def __init__(self, config: BrokerConfig) -> None:
-        self.configure(config)
+    context: ssl.SSLContext | None
+    login: Login | None
+
+    def __init__(self, config: ListenerSecurityConfig, name: str, mechanism: str) -> None:
+        """`name`: of the listener; `mechanism`: of SASL, if it has that."""
+        self._connect_to(config, name, mechanism)
+
+    @classmethod
+    def between_brokers(cls, config: BrokerConfig) -> Self:
+        return cls(config, *_between(config))
 
     def configure(self, config: BrokerConfig) -> None:
-        name = config.inter_broker_listener
+        """The configuration of the broker that connects to brokers has changed."""
+        self._connect_to(config, *_between(config))
+
+    def _connect_to(self, config: ListenerSecurityConfig, name: str, mechanism: str) -> None:
         protocol = config.protocol_of(name)
-        settings = config.secured(name)
-        context = client_context(settings.text) if protocol.endswith("SSL") else None
-        login = None
-        if protocol.startswith("SASL"):
-            mechanism = settings.value("sasl.mechanism.inter.broker.protocol")
-            own = _jaas(config, name, mechanism)
-            if own.username is None or own.password is None:
-                raise invalid_config(f"{_jaas_key(name, mechanism)} has no username and password")
-            login = Login(mechanism, own.username, own.password)
-        self.context: ssl.SSLContext | None = context
-        self.login: Login | None = login
+        has_tls, has_sasl = protocol.endswith("SSL"), protocol.startswith("SASL")
+        context = client_context(config.secured(name).text) if has_tls else None
+        login = _login(config, name, mechanism) if has_sasl else None
+        self.context, self.login = context, login
+
+
+def _between(config: BrokerConfig) -> tuple[str, str]:
+    """The listener between brokers, and its mechanism."""
+    name = config.inter_broker_listener
+    return name, config.secured(name).value("sasl.mechanism.inter.broker.protocol")
+
+
+def _login(config: ListenerSecurityConfig, listener: str, mechanism: str) -> Login:
+    own = _jaas(config, listener, mechanism)
+    if own.username is None or own.password is None:
+        raise invalid_config(f"{_jaas_key(listener, mechanism)} has no username and password")
+    return Login(mechanism, own.username, own.password)
 
 
 def read_credential(config: Mapping[str, str], mechanism: str) -> ScramCredential | None:
@@ -160,7 +185,7 @@ def read_credential(config: Mapping[str, str], mechanism: str) -> ScramCredentia
         return None
 
 
-def _jaas(config: BrokerConfig, listener: str, mechanism: str) -> jaas.JaasConfig:
+def _jaas(config: ListenerSecurityConfig, listener: str, mechanism: str) -> jaas.JaasConfig:
     key = _jaas_key(listener, mechanism)
     text = config.secured(listener, mechanism).value("sasl.jaas.config")
     if text is None:

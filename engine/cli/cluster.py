@@ -9,6 +9,8 @@ no ZooKeeper and no Java: controllers 101, 102, 103 have the metadata, and are i
 
     ready bootstrap=127.0.0.1:9092 controllers=101@127.0.0.1:40123,102@127.0.0.1:40124 data=DIR
 
+What needs ZooKeeper is refused then: its options and keys, and SCRAM (users log in by PLAIN).
+
 Started again on the same directory, the cluster has all its data. A broker, a ZooKeeper server or a
 controller that dies by itself is reported, and the others continue.
 """
@@ -18,11 +20,14 @@ import time
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from engine.cli.main import to_stderr
+from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import Options, add_config, add_options, setting
 from engine.cluster.cluster import Cluster
-from engine.config.listeners import PROTOCOLS
+from engine.config.broker import ACL_AUTHORIZER
+from engine.config.listener_security import PROTOCOLS
+from engine.config.quorum import STANDARD_AUTHORIZER
 
+AUTHORIZER = "authorizer.class.name"
 CHECK_INTERVAL = 0.2  # seconds between two checks of the brokers' processes
 USERS = "a user, with a file for its clients: DIR/clients/NAME.properties"
 OPTIONS: Options = {
@@ -48,7 +53,25 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_config(parser, "a key of Kafka's server.properties, for every broker")
 
 
+def check(options: Namespace) -> None:
+    """Refuse what the mode does not have."""
+    settings, wrong = dict(options.config), ""
+    if options.controllers is not None and not options.kraft:
+        wrong = "--controllers is for a cluster without ZooKeeper: add --kraft"
+    elif options.kraft and (options.zookeeper or options.zookeepers != 1):
+        wrong = "--kraft is a cluster without ZooKeeper: leave out --zookeeper and --zookeepers"
+    elif options.kraft and (options.controllers or 0) < 0:
+        wrong = f"--controllers {options.controllers}: 0 or more; 0: the brokers are controllers"
+    elif options.kraft and settings.get(AUTHORIZER) == ACL_AUTHORIZER:
+        wrong = f"{ACL_AUTHORIZER} keeps its rules in ZooKeeper: {AUTHORIZER}={STANDARD_AUTHORIZER}"
+    elif options.kraft and (useless := [key for key in settings if key.startswith("zookeeper.")]):
+        wrong = f"{useless[0]} has no effect without ZooKeeper: leave it out"
+    if wrong:
+        raise UsageError(wrong)
+
+
 def run(options: Namespace) -> int:
+    check(options)
     cluster = Cluster(
         options.brokers,
         port=options.port,

@@ -18,7 +18,7 @@ MESSAGE_AFTER_S = 2.0  # to wait before a message says why
 
 def connect(options: Namespace, patience: float = RETRY_LIMIT_S) -> ClusterClient:
     """The cluster behind --bootstrap-server, or an error that says how to get one."""
-    keys = _security(options)
+    keys = security_keys(options)
     addresses = [Address.parse(text) for text in options.bootstrap_server.split(",")]
     try:
         return ClusterClient(addresses, patience=patience, waiting=_Waiting(), security=keys)
@@ -34,10 +34,10 @@ def connect(options: Namespace, patience: float = RETRY_LIMIT_S) -> ClusterClien
 
 def client_config(options: Namespace) -> dict[str, Any]:
     """How a producer or consumer gets to the same cluster."""
-    return {**_security(options), "bootstrap.servers": options.bootstrap_server}
+    return {**security_keys(options), "bootstrap.servers": options.bootstrap_server}
 
 
-def _security(options: Namespace) -> dict[str, str]:
+def security_keys(options: Namespace) -> dict[str, str]:
     """The keys of TLS and SASL in the file of --command-config."""
     if options.command_config is None:
         return {}

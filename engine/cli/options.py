@@ -78,6 +78,10 @@ def add_bootstrap(parser: ArgumentParser, old: Mapping[str, str] = NO_OPTIONS) -
     add_options(group, {"bootstrap-server HOST:PORT": (str, BOOTSTRAP, help)})
     for name, help in old.items():
         add_options(group, {f"{name} HOST:PORT": f"deprecated: {help}"})
+    add_command_config(parser)
+
+
+def add_command_config(parser: ArgumentParser) -> None:
     keys = "a file with the keys of TLS and SASL for this command: key=value"
     add_options(parser, {"command-config FILE": (Path, None, keys)})
 

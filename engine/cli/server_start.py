@@ -2,6 +2,9 @@
 
     bin/kafka-server-start.sh [-daemon] config/server.properties [--override KEY=VALUE ...]
 
+With the key process.roles it is a broker without ZooKeeper; its directory has to be formatted first
+(bin/kafka-storage.sh format).
+
 An unknown key is refused by name, with the nearest known one: `log.Dirs` is no key. A key of Kafka
 without effect here is named, and ignored. Relative directories are below the directory in which the
 command is typed.
@@ -26,9 +29,11 @@ from engine.cluster.child import Child
 from engine.cluster.scripts.kafka_home import SERVER, is_owned
 from engine.cluster.scripts.script_server import run_server, start_daemon
 from engine.config import BrokerConfig, inert
+from engine.config.kraft import KRaftBrokerConfig
 from engine.config.properties import parse_properties, properties_text
 
 OUTPUT = "kafkaServer.out"
+ROLES = "process.roles"  # of a broker without ZooKeeper
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -55,7 +60,9 @@ def add_home(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     owned = options.owned or is_owned(options.home)
     values = _effective(read_properties(options.properties) | dict(options.override))
-    config = BrokerConfig.parse(values)
+    is_kraft = ROLES in values
+    config = (KRaftBrokerConfig if is_kraft else BrokerConfig).parse(values)
+    where = [] if is_kraft else ["--zookeeper", config.zookeeper_connect]
     if options.daemon:
         words = [f"--override={key}={value}" for key, value in options.override]
         file = str(options.properties)
@@ -69,7 +76,7 @@ def run(options: Namespace) -> int:
             child = Child(
                 [
                     *(sys.executable, "-m", "engine", "broker"),
-                    *("--id", str(config.broker_id), "--zookeeper", config.zookeeper_connect),
+                    *("--id", str(config.broker_id), *where),
                     *("--data", config.log_dirs[0], "--properties", str(path)),
                 ],
                 logs / "server.log",

@@ -22,20 +22,20 @@ class ConnectionSecurity:
     def __init__(self, settings: ClientConfig) -> None:
         self._settings = settings
         protocol = settings.security_protocol
-        self._context = client_context(self._get) if protocol.endswith("SSL") else None
-        self._login = self._named() if protocol.startswith("SASL") else None
+        self.context = client_context(self._get) if protocol.endswith("SSL") else None
+        self.login = self._named() if protocol.startswith("SASL") else None
 
     @property
     def tls(self) -> bool:
-        return self._context is not None
+        return self.context is not None
 
     def wrap(self, plain: socket.socket, host: str) -> "TlsSocket":
-        assert self._context is not None
-        return TlsSocket(self._context, plain, host)
+        assert self.context is not None
+        return TlsSocket(self.context, plain, host)
 
     def exchange(self) -> Authentication | None:
         """What logs in on a new connection; None without SASL."""
-        return authentication(self._login, self._settings.client_id) if self._login else None
+        return authentication(self.login, self._settings.client_id) if self.login else None
 
     def _named(self) -> Login:
         it = self._settings

@@ -108,22 +108,24 @@ class Cluster:
         if brokers < 1:
             raise invalid_config(f"a cluster has brokers, not {brokers}")
         ensemble.check(zookeepers, zookeeper)
-        check_controllers(metadata, controllers, zookeepers, zookeeper, security)
+        check_controllers(metadata, controllers, zookeepers, zookeeper)
         self._scratch = Scratch() if data is None else None
         self.data = self._scratch.path if self._scratch else Path(data or "").resolve()
         self._home = KafkaHome(self.data)
         self._launcher = NodeLauncher(self.data, self._scratch)
         self._config = defaults.small(brokers) | dict(config or {})
-        self._links = LinkFaults()
+        self._links, self._report = LinkFaults(), report
         self._observer = Observer(self._control_file, self._members, self._controllers)
         self._quorum: ControllerQuorum | None = None
+        self._security = self._secured(
+            security, users or {}, controllers=metadata == defaults.KRAFT
+        )
+        if self._security:
+            self._config = self._security.with_super_user(self._config)
         if metadata == defaults.KRAFT:
             self._with_quorum(brokers, CONTROLLERS if controllers is None else controllers)
         else:
             self._with_zookeeper(zookeepers, zookeeper)
-        self._report, self._security = report, self._secured(security, users or {})
-        if self._security:
-            self._config = self._security.with_super_user(self._config)
         self._processes = BrokerProcesses(
             self._servers, self._observer, self._links, self._scratch, self._launcher
         )
@@ -144,7 +146,7 @@ class Cluster:
         self._config = defaults.QUORUM | self._config
         self._quorum = ControllerQuorum(
             *(self.data, controllers, brokers, self._config),
-            *(self._observer, self._links, self._launcher),
+            *(self._observer, self._links, self._launcher, self._security),
         )
         if self._quorum.controllers:
             self._config = by_role(self._config).broker
@@ -206,19 +208,22 @@ class Cluster:
         """TLS and SASL of the cluster's own clients."""
         return next(iter(self._processes)).security_settings
 
-    def settings(self, user: str, mechanism: str = "SCRAM-SHA-256") -> dict[str, str]:
-        """What any client of a user needs, in the keys of librdkafka."""
+    def settings(self, user: str, mechanism: str | None = None) -> dict[str, str]:
+        """What any client of a user needs, in the keys of librdkafka. `mechanism`: SCRAM-SHA-256,
+        if nothing is said; without ZooKeeper PLAIN, which is the only one there."""
         if self._security is None:
             raise invalid_request("this cluster has no users: security=...")
         return {"bootstrap.servers": self.bootstrap, **self._security.settings(user, mechanism)}
 
-    def _secured(self, security: str, users: Mapping[str, str]) -> "ClusterSecurity | None":
+    def _secured(
+        self, security: str, users: Mapping[str, str], *, controllers: bool
+    ) -> "ClusterSecurity | None":
         """Loaded only if it is needed: it needs a library for certificates."""
         if security == "PLAINTEXT" and not users:
             return None
         from engine.cluster.security.cluster_security import ClusterSecurity  # noqa: PLC0415
 
-        return ClusterSecurity(self.data, security, users)
+        return ClusterSecurity(self.data, security, users, controllers=controllers)
 
     @property
     def admin(self) -> "AdminClient":
@@ -283,7 +288,7 @@ class Cluster:
         self._launcher.start()
         self._servers.start()
         self._home.write(self._servers.server_settings(), self._servers.directory)
-        if self._security:
+        if self._security and self._quorum is None:
             self._security.store_users(self.zookeeper)
         for node in self._processes:
             self._processes.launch(node)

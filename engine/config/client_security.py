@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from engine.config.key import Config, Password, invalid, key, one_of
-from engine.config.listeners import PROTOCOLS
+from engine.config.listener_security import PROTOCOLS
 
 MECHANISMS = ("PLAIN", "SCRAM-SHA-256", "SCRAM-SHA-512")
 

@@ -15,8 +15,11 @@ from typing import Any, ClassVar, NamedTuple
 
 from engine.config.broker import BrokerConfig
 from engine.config.key import invalid, key
+from engine.config.listener_security import PROTOCOLS
 from engine.config.listeners import Listener
 from engine.config.quorum import (
+    NAMES,
+    NO_CREDENTIALS,
     STANDARD_AUTHORIZER,
     VOTERS,
     ControllerConfig,
@@ -24,10 +27,10 @@ from engine.config.quorum import (
     VoterAddress,
     parse_voters,
 )
+from engine.config.security import find
 from engine.errors import invalid_config
 
 BROKER, CONTROLLER = "broker", "controller"  # the roles
-NAMES = "controller.listener.names"
 
 
 def _roles(name: str, value: Any) -> None:
@@ -62,8 +65,6 @@ class KRaftBrokerConfig(QuorumKeys, BrokerConfig):
     """The number that identifies this node among brokers and controllers."""
     controller_quorum_voters: str = key("")
     """The controllers: ID@HOST:PORT,..."""
-    controller_listener_names: tuple[str, ...] = key(())
-    """The names of the listeners of controllers; the first one counts."""
     metadata_log_dir: str | None = key(None)
     """Where the metadata log is; by default in the first log directory."""
     broker_heartbeat_interval_ms: int = key(2000)
@@ -89,15 +90,9 @@ class KRaftBrokerConfig(QuorumKeys, BrokerConfig):
         """Of the broker: without the listener of a controller in the same process."""
         return self._listed(self._without_controllers(self.listeners))
 
-    def protocol_of(self, listener: str) -> str:
-        names = [text.partition(":")[0].upper() for text in self.listener_security_protocol_map]
-        if listener in self._controller_names and listener not in names:
-            return "PLAINTEXT"
-        return super().protocol_of(listener)
-
-    @property
-    def _controller_names(self) -> set[str]:
-        return {name.upper() for name in self.controller_listener_names}
+    def _is_secured(self) -> bool:
+        names = {text.partition("://")[0].upper() for text in self.listeners}
+        return super()._is_secured() or not names.isdisjoint(PROTOCOLS[1:])
 
     @property
     def controller_listener(self) -> Listener:
@@ -112,7 +107,7 @@ class KRaftBrokerConfig(QuorumKeys, BrokerConfig):
         return self.endpoints
 
     def _without_controllers(self, texts: tuple[str, ...]) -> tuple[str, ...]:
-        names = self._controller_names
+        names = self.controller_names
         return tuple(text for text in texts if text.partition(":")[0].upper() not in names)
 
     @classmethod
@@ -169,6 +164,24 @@ class KRaftBrokerConfig(QuorumKeys, BrokerConfig):
             f"{NAMES} must not contain a value appearing in the 'listeners' configuration when "
             "running KRaft with just the broker role",
         )
+        self.check_controller_mechanism()
+        for listener in self.endpoints:
+            self._check_mechanisms(listener)
+
+    def _check_mechanisms(self, listener: Listener) -> None:
+        """Without credentials of SCRAM, somebody has to be able to log in."""
+        settings = self.secured(listener.name)
+        offered = settings.value("sasl.enabled.mechanisms")
+        self.require(
+            not listener.sasl or any(not name.startswith("SCRAM") for name in offered),
+            f"sasl.enabled.mechanisms={','.join(offered)}: {NO_CREDENTIALS}",
+        )
+        between = settings.value("sasl.mechanism.inter.broker.protocol")
+        is_between = listener.sasl and listener.name == self.inter_broker_listener
+        self.require(
+            not (is_between and between.startswith("SCRAM")),
+            f"sasl.mechanism.inter.broker.protocol={between}: {NO_CREDENTIALS}",
+        )
 
 
 class SettingsByRole(NamedTuple):
@@ -182,5 +195,5 @@ def by_role(settings: Mapping[str, str]) -> SettingsByRole:
     controllers, brokers = ControllerConfig.known(), KRaftBrokerConfig.known()
     return SettingsByRole(
         {key: text for key, text in settings.items() if key in brokers or key not in controllers},
-        {key: text for key, text in settings.items() if key in controllers},
+        {key: text for key, text in settings.items() if key in controllers or find(key)},
     )

@@ -10,16 +10,12 @@ The keys of TLS and SASL may be given for one listener (security.py).
 """
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Self
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
-from engine.config.key import Key, invalid, key, one_of, printed
+from engine.config.key import invalid, key, one_of, printed
+from engine.config.listener_security import PROTOCOLS, ListenerSecurityConfig
 from engine.config.logs import LogsConfig
-from engine.config.security import SecuritySettings, parse, security_keys, split
-from engine.errors import ApiException
-
-PROTOCOLS = ("PLAINTEXT", "SSL", "SASL_PLAINTEXT", "SASL_SSL")
 
 _ENDPOINT = re.compile(r"([^:/]*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
 
@@ -59,23 +55,17 @@ def _endpoints(name: str, value: Any) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ListenersConfig(LogsConfig):
+class ListenersConfig(ListenerSecurityConfig, LogsConfig):
     """The configuration of a broker's listeners."""
 
     listeners: tuple[str, ...] = key(("PLAINTEXT://127.0.0.1:9092",), _endpoints)
     """The addresses where the broker listens."""
     advertised_listeners: tuple[str, ...] | None = key(None, _endpoints)
     """The addresses for clients, if they are not those of the listeners."""
-    listener_security_protocol_map: tuple[str, ...] = key(
-        tuple(f"{each}:{each}" for each in PROTOCOLS)
-    )
-    """The security protocol of each listener."""
     inter_broker_listener_name: str | None = key(None)
     """The listener by which brokers connect to each other."""
     security_inter_broker_protocol: str = key("PLAINTEXT", one_of(*PROTOCOLS))
     """The security protocol between brokers, if no name of a listener is given."""
-    # The keys of TLS and SASL that are set, by their full names. Invariant: printed nowhere.
-    security: Mapping[str, Any] = field(default_factory=dict, repr=False, hash=False)
 
     # -- what follows from it ------------------------------------------------------------
 
@@ -92,19 +82,6 @@ class ListenersConfig(LogsConfig):
     def inter_broker_listener(self) -> str:
         return (self.inter_broker_listener_name or self.security_inter_broker_protocol).upper()
 
-    def protocol_of(self, listener: str) -> str:
-        pairs = (text.partition(":") for text in self.listener_security_protocol_map)
-        protocols = {name.strip().upper(): protocol.strip() for name, _, protocol in pairs}
-        self.require(listener in protocols, f"No security protocol defined for listener {listener}")
-        found = protocols[listener]
-        if found not in PROTOCOLS:
-            raise invalid("listener.security.protocol.map", found, "Invalid security protocol")
-        return found
-
-    def secured(self, listener: str, mechanism: str = "") -> SecuritySettings:
-        """The keys of TLS and SASL for a listener, or for one of its mechanisms."""
-        return SecuritySettings(self.security, listener, mechanism)
-
     def _listed(self, texts: tuple[str, ...]) -> tuple[Listener, ...]:
         found = []
         for text in texts:
@@ -113,33 +90,6 @@ class ListenersConfig(LogsConfig):
             name = match[1].upper()
             found.append(Listener(name, match[2], int(match[3]), self.protocol_of(name)))
         return tuple(found)
-
-    # -- parsed ----------------------------------------------------------------------------
-
-    @classmethod
-    def known(cls) -> Mapping[str, Key]:
-        return {**security_keys(), **super().known()}
-
-    @classmethod
-    def parsed(cls, values: Mapping[str, str | None]) -> dict[str, Any]:
-        ours, rest = split(values)
-        fields = super().parsed(rest)
-        return fields | {"security": parse(ours)} if ours else fields
-
-    def lenient(self, values: Mapping[str, str]) -> tuple[Self, dict[str, str]]:
-        """What was changed while the broker runs counts more than what it was started with."""
-        ours, rest = split(values)
-        config, faults = super().lenient(rest)
-        for name, text in ours.items():
-            try:
-                one = parse({name: text})
-                config = replace(config, security={**config.security, **one})
-            except ApiException as error:
-                faults[name] = error.message
-        return config, faults
-
-    def texts(self) -> dict[str, str | None]:
-        return super().texts() | {name: printed(value) for name, value in self.security.items()}
 
     def validate_together(self) -> None:
         names = [each.name for each in self.endpoints]

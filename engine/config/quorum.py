@@ -1,18 +1,30 @@
 """The keys of a controller, with Kafka's names, defaults and ranges; and the list of voters.
 
     controller.quorum.voters=101@127.0.0.1:9193,102@127.0.0.1:9194,103@127.0.0.1:9195
+    controller.listener.names=CONTROLLER
+    listener.security.protocol.map=CONTROLLER:SASL_SSL,SASL_SSL:SASL_SSL
+    sasl.mechanism.controller.protocol=PLAIN
 
-Each controller has the same list. It does not change while they run.
+Each controller has the same list. It does not change while they run. Nodes connect to controllers
+by the protocol of the first listener that controller.listener.names has.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
 
-from engine.config.key import Config, at_least, invalid, key
+from engine.config.key import at_least, invalid, key
+from engine.config.listener_security import BY_THEIR_NAMES, PROTOCOLS, ListenerSecurityConfig
 from engine.errors import invalid_config
 
 VOTERS = "controller.quorum.voters"
+NAMES = "controller.listener.names"
+MECHANISM = "sasl.mechanism.controller.protocol"
+PLAIN = "PLAIN"
+NO_CREDENTIALS = (
+    "SCRAM credentials are in the metadata from metadata.version 11 (3.5-IV2) on, and this is 7 "
+    "(3.3-IV3): PLAIN is what a cluster without ZooKeeper has"
+)
 STANDARD_AUTHORIZER = "org.apache.kafka.metadata.authorizer.StandardAuthorizer"
 
 
@@ -22,8 +34,14 @@ def _authorizer(name: str, value: object) -> None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class QuorumKeys(Config):
+class QuorumKeys(ListenerSecurityConfig):
     """What each node of the quorum has: controllers, and brokers that observe it."""
+
+    controller_listener_names: tuple[str, ...] = key(())
+    """The names of the listeners of controllers; the first one counts."""
+
+    sasl_mechanism_controller_protocol: str = key("GSSAPI")
+    """The SASL mechanism of connections to controllers: PLAIN."""
 
     controller_quorum_election_timeout_ms: int = key(1000, at_least(1))
     """A voter that finds no leader for so long begins an election; at random up to twice that."""
@@ -53,12 +71,48 @@ class QuorumKeys(Config):
     metadata_log_max_snapshot_interval_ms: int = key(3_600_000, at_least(0))
     """A snapshot is made of the records that have waited for one so long; 0: only by bytes."""
 
+    @property
+    def controller_listener_name(self) -> str:
+        return self.controller_listener_names[0].upper()
+
+    @property
+    def controller_names(self) -> frozenset[str]:
+        return frozenset(name.upper() for name in self.controller_listener_names)
+
+    def protocol_of(self, listener: str) -> str:
+        """Where nothing is said and nothing else is secured, controllers need no security."""
+        mapped = self.listener_security_protocol_map
+        names = {text.partition(":")[0].strip().upper() for text in mapped}
+        if listener not in self.controller_names or listener in names:
+            return super().protocol_of(listener)
+        self.require(
+            mapped == BY_THEIR_NAMES and not self._is_secured(),
+            f"Controller listener with name {listener} defined in {NAMES} not found in "
+            "listener.security.protocol.map  (an explicit security mapping for each controller "
+            "listener is required if listener.security.protocol.map is non-empty, or if there are "
+            "security protocols other than PLAINTEXT in use)",
+        )
+        return PROTOCOLS[0]
+
+    def _is_secured(self) -> bool:
+        """Whether a listener has the name of a protocol with TLS or SASL."""
+        return not self.controller_names.isdisjoint(PROTOCOLS[1:])
+
+    def check_controller_mechanism(self) -> None:
+        """Refuse what nobody could log in with."""
+        mechanism = self.sasl_mechanism_controller_protocol
+        if self.protocol_of(self.controller_listener_name).startswith("SASL"):
+            self.require(mechanism == PLAIN, f"{MECHANISM}={mechanism}: {NO_CREDENTIALS}")
+
 
 @dataclass(frozen=True, kw_only=True)
 class ControllerConfig(QuorumKeys):
     """See the keys of a broker in broker.py; the others of Kafka's controllers are not served."""
 
     kind: ClassVar[str] = "controller"
+
+    controller_listener_names: tuple[str, ...] = key(("CONTROLLER",))
+    """The names of the listeners of controllers; the first one counts."""
 
     auto_leader_rebalance_enable: bool = key(True)
     """Whether preferred leaders get their partitions back by themselves."""
@@ -89,6 +143,12 @@ class ControllerConfig(QuorumKeys):
 
     socket_request_max_bytes: int = key(100 * 2**20, at_least(1))
     """The largest request."""
+
+    def validate_together(self) -> None:
+        named = bool(self.controller_listener_names)
+        self.require(named, f"{NAMES} must contain at least one value")
+        self.check_controller_mechanism()
+        super().validate_together()
 
 
 class VoterAddress(NamedTuple):

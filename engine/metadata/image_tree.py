@@ -13,7 +13,7 @@ from typing import TypeAlias
 
 from engine.config import BrokerConfig, TopicConfig
 from engine.config.key import Config, Type
-from engine.config.listeners import PROTOCOLS
+from engine.config.listener_security import PROTOCOLS
 from engine.metadata.delta import EVERY_BROKER, PartitionRegistration
 from engine.metadata.image import BrokerImage, MetadataImage, TopicImage
 from engine.model import id_text

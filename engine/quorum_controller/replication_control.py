@@ -42,6 +42,7 @@ from engine.quorum_controller.partition_change import (
     PartitionElection,
 )
 from engine.quorum_controller.result import ControllerResult
+from engine.topics import check_added
 
 ALL_BROKERS = "brokers", EVERY_BROKER
 UNCLEAN_KEY = "unclean.leader.election.enable"
@@ -81,6 +82,7 @@ class ReplicationControlManager:
         if name in self.image.topics:
             text = f"Topic '{name}' already exists."
             raise ApiException(ErrorCode.topic_already_exists, text)
+        check_added(len(assignment))
         configs = [config_record("topics", name, key, value) for key, value in config.items()]
         partitions = self._new_partitions(id, assignment)
         return ControllerResult([TopicRecord(name=name, topic_id=id), *configs, *partitions], None)
@@ -89,6 +91,7 @@ class ReplicationControlManager:
         self, name: str, assignment: Mapping[int, Sequence[int]]
     ) -> ControllerResult[None]:
         topic = self.topic(name)
+        check_added(len(assignment))
         if assignment.keys() & topic.partitions.keys():
             raise ApiException(
                 ErrorCode.invalid_partitions,

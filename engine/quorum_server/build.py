@@ -24,6 +24,7 @@ from engine.metadata.image import ImageChanges, MetadataImage
 from engine.quorum_controller.controller_events import events_of
 from engine.quorum_server.controller_administration import administrators_handlers
 from engine.quorum_server.controller_handlers import ControllerHandlers
+from engine.quorum_server.controller_limits import ControllerLimits
 from engine.quorum_server.controller_metadata import ControllerMetadata
 from engine.quorum_server.controller_service import QuorumControllerService, Report
 from engine.quorum_server.describe_quorum import QuorumDescriber
@@ -94,9 +95,10 @@ def build_controller(
         everyone = config.allow_everyone_if_no_acl_found
         authorizer = AclAuthorizer(principals(config.super_users), open_by_default=everyone)
     metadata = Metadata(identity.cluster_id)
-    known = ControllerMetadata(metadata, ConfigCache(static, world.report), authorizer)
+    limits = ControllerLimits(static, raft.now)
+    known = ControllerMetadata(metadata, ConfigCache(static, world.report), authorizer, limits)
     service.image_changed.append(partial(_publish, known, service, identity.node_id))
-    administrators = administrators_handlers(static, known, gateway, world.random, raft.now)
+    administrators = administrators_handlers(static, known, gateway, world.random, raft.now, limits)
     auth = AuthHelper(authorizer, metadata, world.events, raft.now)
     handlers = ControllerHandlers(service, QuorumDescriber(raft, voters), administrators, auth)
     return ControllerNode(raft, loader, service, gateway, handlers)

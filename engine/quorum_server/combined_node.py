@@ -14,13 +14,12 @@ from dataclasses import fields
 from functools import partial
 from pathlib import Path
 
-from engine.broker.kraft.controller_peer import connect_to_controller
+from engine.broker.kraft.controller_peer import connect_to_controller, controller_security
 from engine.broker.kraft.quorum_node import NodeContext, NodeQuorum
 from engine.broker.kraft.raft_manager import RaftEnvironment
 from engine.broker.server import Server
 from engine.config.kraft import KRaftBrokerConfig
 from engine.config.quorum import ControllerConfig
-from engine.errors import invalid_config
 from engine.metadata.meta_properties import claim
 from engine.quorum_server.build import (
     ControllerNode,
@@ -28,6 +27,7 @@ from engine.quorum_server.build import (
     ControllerWorld,
     build_controller,
 )
+from engine.quorum_server.controller_listener import bind_controller
 from engine.quorum_server.controller_server import IDLE_MS, MAX_CONNECTIONS
 from engine.raft.bootstrap import BOOTSTRAP, read_bootstrap
 from engine.raft.metadata_directory import MetadataDirectory
@@ -45,7 +45,7 @@ async def open_combined(
     cluster_id = claim(directory, config.node_id).cluster_id
     metadata = MetadataDirectory(directory, voters, source.now(), source.emit)
     stack.callback(lambda: metadata.close(source.now()))
-    connect = partial(connect_to_controller, node.links)
+    connect = partial(connect_to_controller, node.links, controller_security(config))
     raft = RaftEnvironment(source.now, node.random.randrange, connect, source.report)
     settings = controller_config(config)
     controller = build_controller(
@@ -86,12 +86,6 @@ async def _serve(
     )
     stack.push_async_callback(server.close)
     own = config.controller_listener
-    try:
-        await server.bind(own.host, own.port)
-    except OSError as error:
-        raise invalid_config(
-            f"Socket server failed to bind to {own.host}:{own.port}: {error.strerror}. "
-            "Is another controller running there?"
-        ) from error
+    await bind_controller(server, own.host, own.port, config, node.source.report)
     await server.serve()
     node.source.every(CLOSE_IDLE_MS, server.close_idle)

@@ -4,7 +4,7 @@ A request comes from a broker that passes it on in an Envelope, with the client'
 address, or from a tool that asks the controller itself. Another node than the active controller
 refuses all but DescribeConfigs and DescribeAcls with NOT_CONTROLLER.
 
-Left out: quotas of mutations, which a broker keeps, and placement by racks.
+Left out: placement by racks.
 """
 
 from collections.abc import Callable, Mapping
@@ -13,11 +13,12 @@ from random import Random
 
 from engine.broker.call import Handler
 from engine.broker.creation import AutoTopicCreationManager
-from engine.broker.handlers import acls, client_quotas, elections
+from engine.broker.handlers import acls, client_quotas, elections, scram_credentials
 from engine.broker.handlers.configs import ConfigHandlers
 from engine.broker.handlers.elections import ElectLeadersHandler
 from engine.broker.handlers.topics import TopicHandlers
 from engine.config import BrokerConfig
+from engine.quorum_server.controller_limits import ControllerLimits
 from engine.quorum_server.controller_metadata import ControllerMetadata
 from engine.quorum_server.gateway import QuorumGateway
 from engine.wire.controller_apis import ControllerApi
@@ -31,6 +32,7 @@ def administrators_handlers(
     gateway: QuorumGateway,
     random: Random,
     now: Callable[[], int],
+    limits: ControllerLimits,
 ) -> Mapping[ControllerApi, Handler]:
     metadata, cache = known.metadata, known.configs
     creation = AutoTopicCreationManager(config, cache, metadata, gateway, random)
@@ -39,9 +41,9 @@ def administrators_handlers(
         *(config.broker_id, metadata, cache, gateway),
         check_listeners=lambda values: None,
         altered=lambda: None,
-        of_any_broker=True,
+        is_registered=gateway.is_registered,
     )
-    return {
+    handlers: dict[ControllerApi, Handler] = {
         ControllerApi.CREATE_TOPICS: topics.create,
         ControllerApi.DELETE_TOPICS: topics.delete,
         ControllerApi.CREATE_PARTITIONS: topics.create_partitions,
@@ -57,4 +59,6 @@ def administrators_handlers(
         ),
         ControllerApi.LIST_PARTITION_REASSIGNMENTS: partial(elections.list_reassignments, gateway),
         ControllerApi.ALTER_CLIENT_QUOTAS: partial(client_quotas.alter, gateway),
+        ControllerApi.ALTER_USER_SCRAM_CREDENTIALS: partial(scram_credentials.alter, gateway),
     }
+    return {api: limits.limited(api, handler) for api, handler in handlers.items()}

@@ -2,6 +2,7 @@
 
     Vote, BeginQuorumEpoch, EndQuorumEpoch, Fetch, FetchSnapshot     go to the Raft
     ApiVersions                    the versions of this listener, and the features of the cluster
+    SaslHandshake, SaslAuthenticate  are refused: logging in is over before (controller_listener.py)
     DescribeQuorum, DescribeCluster                                  describe_quorum.py
     BrokerRegistration, BrokerHeartbeat, AlterPartition ...          broker_requests.py
     CreateTopics, ElectLeaders, IncrementalAlterConfigs ...          controller_administration.py
@@ -19,7 +20,7 @@ from kio.schema.envelope.v0.response import EnvelopeResponse
 
 from engine.broker.authorization import AuthHelper, refused
 from engine.broker.call import Call, Handler
-from engine.broker.handlers import versions
+from engine.broker.handlers import security, versions
 from engine.broker.handlers.results import codes_in
 from engine.broker.kraft.raft_manager import sender_of
 from engine.broker.kraft.wire_messages import (
@@ -34,17 +35,24 @@ from engine.quorum_server.broker_requests import BrokerRequestHandlers
 from engine.quorum_server.controller_administration import OF_ANY_NODE
 from engine.quorum_server.controller_service import QuorumControllerService
 from engine.quorum_server.describe_quorum import QuorumDescriber
-from engine.quorum_server.envelope import opened
+from engine.quorum_server.envelope import ForwardedRequest, opened
 from engine.security.acls import CLUSTER, AclOperation
 from engine.wire.apis import APIS
 from engine.wire.codec import decode_request, encode_response
 from engine.wire.controller_apis import CONTROLLER_APIS, ControllerApi
-from engine.wire.errors import UnservedVersion
+from engine.wire.errors import Malformed, UnservedVersion
 from engine.wire.frame import SIZE, Frame
 from engine.wire.refusal import refusal
 
 RAFT_CLIENT = re.compile(r"raft-client-(\d+)")  # the client.id of a node of the quorum
-OPEN_TO_ALL = frozenset({ControllerApi.API_VERSIONS, ControllerApi.DESCRIBE_CLUSTER})
+OPEN_TO_ALL = frozenset(
+    {
+        ControllerApi.API_VERSIONS,
+        ControllerApi.SASL_HANDSHAKE,
+        ControllerApi.SASL_AUTHENTICATE,
+        ControllerApi.DESCRIBE_CLUSTER,
+    }
+)
 OPERATIONS: Mapping[ControllerApi, AclOperation] = {  # on the cluster; ClusterAction for the rest
     ControllerApi.DESCRIBE_QUORUM: AclOperation.DESCRIBE,
     ControllerApi.UNREGISTER_BROKER: AclOperation.ALTER,
@@ -65,6 +73,8 @@ class ControllerHandlers:
         brokers = BrokerRequestHandlers(service)
         self._handlers: dict[int, Handler] = {
             ControllerApi.API_VERSIONS: self._api_versions,
+            ControllerApi.SASL_HANDSHAKE: security.handshake,
+            ControllerApi.SASL_AUTHENTICATE: security.authenticate,
             ControllerApi.DESCRIBE_QUORUM: describer.quorum,
             ControllerApi.DESCRIBE_CLUSTER: describer.cluster,
             ControllerApi.BROKER_REGISTRATION: brokers.register,
@@ -139,9 +149,14 @@ class ControllerHandlers:
         try:
             if not self._service.is_active:
                 raise ApiException(ErrorCode.not_controller)
-            forwarded = opened(request, self._forwardable)
+            return await self._forwarded(call, opened(request, self._forwardable))
+        except Malformed as error:  # a number that is not known, for instance
+            failure = ApiException(ErrorCode.invalid_request, str(error))
+            return EnvelopeResponse(error_code=call.refused("an envelope", failure).code)
         except ApiException as error:
             return EnvelopeResponse(error_code=call.refused("an envelope", error).code)
+
+    async def _forwarded(self, call: Call, forwarded: ForwardedRequest) -> EnvelopeResponse:
         header = forwarded.header
         client = Call(
             *(header, forwarded.address, call.listener, forwarded.principal), apis=CONTROLLER_APIS

@@ -1,6 +1,7 @@
 """The committed metadata as the handlers of administrators' requests read it.
 
     MetadataImage and its changes ──> MetadataDelta ──> Metadata, ConfigCache, AclAuthorizer
+                                  └─> quotas ──> ControllerLimits
 
 A handler looks into Metadata and ConfigCache. On a controller they have no other purpose.
 """
@@ -14,6 +15,7 @@ from engine.metadata.delta import MetadataDelta, PartitionChange
 from engine.metadata.image import ImageChanges, MetadataImage
 from engine.metadata.image_delta import live_brokers
 from engine.model import NO_BROKER, TopicPartition
+from engine.quorum_server.controller_limits import ControllerLimits
 from engine.security.authorizer import AclAuthorizer
 
 
@@ -22,6 +24,7 @@ class ControllerMetadata:
     metadata: Metadata
     configs: ConfigCache
     authorizer: AclAuthorizer | None
+    limits: ControllerLimits
 
     def apply(
         self, image: MetadataImage, changes: ImageChanges, node: int, *, active: bool
@@ -36,6 +39,8 @@ class ControllerMetadata:
         )
         self.metadata.apply(delta)
         self.configs.apply(delta)
+        if changes.quotas:
+            self.limits.configure(image.quotas)
         if self.authorizer is not None:
             for resource, entries in delta.acls.items():
                 self.authorizer.update(resource, entries)

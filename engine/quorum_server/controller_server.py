@@ -24,12 +24,11 @@ from typing import Any
 from uuid import uuid4
 
 from engine.broker.events import Ring
-from engine.broker.kraft.controller_peer import connect_to_controller
+from engine.broker.kraft.controller_peer import connect_to_controller, controller_security
 from engine.broker.kraft.raft_manager import RaftEnvironment
 from engine.broker.server import Server
 from engine.broker.wall_clock import clock
 from engine.config.quorum import ControllerConfig, VoterAddress
-from engine.errors import invalid_config
 from engine.links import Links
 from engine.metadata.meta_properties import claim
 from engine.model import Event
@@ -41,6 +40,7 @@ from engine.quorum_server.build import (
 )
 from engine.quorum_server.controller_debug import ControllerDebugServer
 from engine.quorum_server.controller_handlers import ControllerHandlers
+from engine.quorum_server.controller_listener import bind_controller
 from engine.raft.bootstrap import BOOTSTRAP, read_bootstrap
 from engine.raft.metadata_directory import MetadataDirectory
 from engine.raft.model import QuorumIdentity
@@ -90,7 +90,7 @@ class ControllerServer:
             debug = self._debug_server(controller)
             upkeep = asyncio.create_task(_close_idle(server))
             try:
-                port = await self._bind(server)
+                port = await bind_controller(server, HOST, self._port, self._config, self._report)
                 await server.serve()
                 raft.start()
                 self._write_pid(stack)
@@ -115,10 +115,9 @@ class ControllerServer:
         )
 
     def _world(self) -> ControllerWorld:
-        random = Random()
-        raft = RaftEnvironment(
-            *(clock, random.randrange, partial(connect_to_controller, self._links)), self._report
-        )
+        random, security = Random(), controller_security(self._config)
+        connect = partial(connect_to_controller, self._links, security)
+        raft = RaftEnvironment(clock, random.randrange, connect, self._report)
         return ControllerWorld(raft, uuid4, random, self._events, self._report)
 
     def _debug_server(self, controller: ControllerNode) -> ControllerDebugServer:
@@ -132,15 +131,6 @@ class ControllerServer:
     def _emit(self, event: Event) -> None:
         log.info("%s %s", event.kind, event.data)
         self._events.append(event)
-
-    async def _bind(self, server: Server) -> int:
-        try:
-            return await server.bind(HOST, self._port)
-        except OSError as error:
-            raise invalid_config(
-                f"Socket server failed to bind to {HOST}:{self._port}: {error.strerror}. "
-                "Is another controller running there?"
-            ) from error
 
     def _write_pid(self, stack: ExitStack) -> None:
         path = self._directory / PID_FILE

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
+from engine.config.quorum import NO_CREDENTIALS
 from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import Assignment, Entries, OngoingReassignment, Outcomes
 from engine.metadata.image import MetadataImage
@@ -39,6 +40,9 @@ class QuorumGateway:
     @property
     def _image(self) -> MetadataImage:
         return self._service.loader.image
+
+    def is_registered(self, broker: int) -> bool:
+        return broker in self._image.brokers
 
     def snapshot(self) -> dict[str, Any]:
         image = self._image
@@ -129,8 +133,8 @@ class QuorumGateway:
         return self._image.credentials
 
     async def alter_credentials(self, user: str, changed: Callable[[dict[str, str]], None]) -> None:
-        """SCRAM began with level 11 (3.5-IV2)."""
-        raise _at_no_level("SCRAM credentials")
+        text = f"The current metadata version does not support SCRAM: {NO_CREDENTIALS}"
+        raise ApiException(ErrorCode.unsupported_version, text)
 
     # -- what only brokers ask for ---------------------------------------------------------
 

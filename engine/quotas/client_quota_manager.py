@@ -26,7 +26,14 @@ from typing import Any
 from engine.errors import ApiException, ErrorCode
 from engine.quotas.entity import ClientQuotaEntity, QuotaGroup, find
 from engine.quotas.rate import WINDOWS, Rate, TokenBucket, Windows, java_int
+from engine.wire.apis import Api
 
+# From these versions on a request over the quota is refused: see ControllerMutationQuota.
+STRICT_SINCE: Mapping[int, int] = {
+    Api.CREATE_TOPICS: 6,
+    Api.CREATE_PARTITIONS: 3,
+    Api.DELETE_TOPICS: 5,
+}
 EXPIRED_MS = 3_600_000  # after this time without a request, a client's rate is forgotten
 UNLIMITED = 2**63 - 1  # quota.producer.default and quota.consumer.default: none
 

@@ -2,7 +2,8 @@
 
     append           to its log, and flush; followers that wait get the records at once
     Fetch            the answer, and the knowledge that everything before the offset is stored
-    high watermark   the largest log end that a majority has reached
+    high watermark   the largest log end that a majority has reached; with `prompt_mark`, followers
+                     that wait are answered when it moves (Kafka's are since 4.1, by Fetch 18)
     BeginQuorumEpoch to every voter, again and again: some may not have heard of the election
     check quorum     without a majority that fetches for 1.5 fetch timeouts, it resigns
 
@@ -71,6 +72,7 @@ class RaftLeader:
         self._epoch = epoch
         self._begin_quorum_at = now
         self._fetched: set[int] = set()  # voters, since the last time that they were a majority
+        self._told: dict[int, int] = {}  # the high watermark in the last answer to each replica
 
     def begin(self, granting: Iterable[int], now: int) -> None:
         """Write the first record of the epoch: who leads, and who voted for it."""
@@ -108,7 +110,11 @@ class RaftLeader:
     def due(self, now: int) -> list[ParkedFetch]:
         """Take out the parked requests that can be answered now."""
         end = self._log.end.offset
-        due = [it for it in self.parked if it.request.offset < end or now >= it.deadline]
+        due = [
+            it
+            for it in self.parked
+            if it.request.offset < end or self.owes_mark(it.request.replica) or now >= it.deadline
+        ]
         self.parked = [it for it in self.parked if it not in due]
         return due
 
@@ -136,6 +142,16 @@ class RaftLeader:
             self._stored(request.replica, request.offset)
             response = response._replace(high_watermark=self.high_watermark)
         return response
+
+    def owes_mark(self, replica: int) -> bool:
+        """Whether the replica is to be told of a new high watermark at once: it has moved since the
+        last answer."""
+        mark = self.high_watermark or 0
+        return self._config.prompt_mark and self._told.get(replica, 0) < mark
+
+    def told(self, replica: int) -> None:
+        """The replica is answered now."""
+        self._told[replica] = self.high_watermark or 0
 
     def response(self, request: RaftFetchRequest) -> RaftFetchResponse:
         diverging, snapshot, records = None, self._snapshot_for(request), b""

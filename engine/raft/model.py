@@ -55,6 +55,7 @@ class QuorumConfig(NamedTuple):
     fetch_max_bytes: int = 8 * 2**20
     snapshot_max_bytes: int = 8 * 2**20  # of one chunk
     pre_vote: bool = False  # ask for votes before the epoch grows (KIP-996, Kafka 4)
+    prompt_mark: bool = False  # a new high watermark answers Fetches that wait (Kafka 4.1)
 
 
 class TruncatedBelowHighWatermark(Exception):

@@ -131,7 +131,7 @@ class RaftClient:
         role = self.quorum.role
         if isinstance(role, RaftLeader):
             for parked in role.due(now):
-                self._answer(parked, role.response(parked.request))
+                self._answer_fetch(parked, parked.request, role.response(parked.request), role)
             self._committed(role.high_watermark or 0)
         effects = self._outbox.copy()
         self._outbox.clear()
@@ -241,11 +241,25 @@ class RaftClient:
             self._answer(message, RaftFetchResponse(error))
         elif error is not ErrorCode.none or not isinstance(role, RaftLeader):
             self._answer(message, RaftFetchResponse(error, self.epoch, self.leader))
-        elif (response := role.fetch(request, now)).is_news or request.max_wait_ms == 0:
-            self._answer(message, response)
+        elif (
+            (response := role.fetch(request, now)).is_news
+            or role.owes_mark(request.replica)
+            or request.max_wait_ms == 0
+        ):
+            self._answer_fetch(message, request, response, role)
         else:
             deadline = now + request.max_wait_ms
             role.parked.append(ParkedFetch(message.peer, message.id, request, deadline))
+
+    def _answer_fetch(
+        self,
+        message: RaftMessage | ParkedFetch,
+        request: RaftFetchRequest,
+        response: RaftFetchResponse,
+        leader: RaftLeader,
+    ) -> None:
+        self._answer(message, response)
+        leader.told(request.replica)
 
     def _fetch_error(self, request: RaftFetchRequest) -> ErrorCode:
         if request.cluster_id != self.identity.cluster_id:

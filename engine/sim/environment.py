@@ -52,7 +52,7 @@ class SimulatedEnvironment(Environment):
     ) -> None:
         self.config = config
         self.links = Links()  # without faults: the simulated network makes them
-        self.peers = PeerSecurity(config)  # not used: there are no sockets
+        self.peers = PeerSecurity.between_brokers(config)  # not used: there are no sockets
         self.random = random
         self.events = EventForwarder(emit)
         self.rules = rules

@@ -18,6 +18,7 @@ class ControllerApi(ApiKey):
     """An API of a controller."""
 
     FETCH = 1, 13, 13, 12
+    SASL_HANDSHAKE = 17, 0, 1
     API_VERSIONS = 18, 0, 3, 3
     CREATE_TOPICS = 19, 0, 7, 5
     DELETE_TOPICS = 20, 0, 6, 4
@@ -26,12 +27,14 @@ class ControllerApi(ApiKey):
     DELETE_ACLS = 31, 0, 2, 2
     DESCRIBE_CONFIGS = 32, 0, 4, 4
     ALTER_CONFIGS = 33, 0, 2, 2
+    SASL_AUTHENTICATE = 36, 0, 2, 2
     CREATE_PARTITIONS = 37, 0, 3, 2
     ELECT_LEADERS = 43, 0, 2, 2
     INCREMENTAL_ALTER_CONFIGS = 44, 0, 1, 1
     ALTER_PARTITION_REASSIGNMENTS = 45, 0, 0, 0
     LIST_PARTITION_REASSIGNMENTS = 46, 0, 0, 0
     ALTER_CLIENT_QUOTAS = 49, 0, 1, 1
+    ALTER_USER_SCRAM_CREDENTIALS = 51, 0, 0, 0
     VOTE = 52, 0, 0, 0
     BEGIN_QUORUM_EPOCH = 53, 0, 0
     END_QUORUM_EPOCH = 54, 0, 0

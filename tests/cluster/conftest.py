@@ -27,6 +27,7 @@ from tests.cluster.truth import Truth
 from tests.interop.clients import tidied_up
 from tests.interop.latest import Latest
 from tests.interop.watch import until
+from tests.modes import in_both_modes, mode_of
 
 # Some systems don't bear copies of a process.
 collect_ignore = [] if node_launcher.COPIES else ["test_node_launcher.py"]
@@ -36,6 +37,10 @@ Start = Callable[..., ChaosWorkload]
 
 _numbers = count()
 _read: dict[Path, int] = {}  # how far each log was looked into
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    in_both_modes(metafunc)
 
 
 @pytest.fixture(scope="session")
@@ -49,7 +54,7 @@ def latest() -> Iterator[Latest]:
 def cluster(request: pytest.FixtureRequest, latest: Latest) -> Cluster:
     """A module says in BROKERS and CONFIG what is different about the one it wants."""
     config = CONFIG | getattr(request.module, "CONFIG", {})
-    return latest.of(getattr(request.module, "BROKERS", 3), config)
+    return latest.of(getattr(request.module, "BROKERS", 3), config, mode_of(request))
 
 
 @pytest.fixture(scope="module")

@@ -146,7 +146,7 @@ def test_directories_of_another_quorum_are_refused(tmp_path):
         ({"metadata": "kraft", "controllers": -1}, "not -1"),
         ({"metadata": "kraft", "zookeepers": 3}, "leave it out"),
         ({"metadata": "kraft", "zookeeper": "127.0.0.1:2181"}, "leave it out"),
-        ({"metadata": "kraft", "security": "SASL_SSL"}, r"metadata.version 11"),
+        ({"metadata": "kraft", "users": {"alice": "a"}}, "users need a security"),
     ],
 )
 def test_what_a_cluster_cannot_have_is_refused_in_a_sentence(settings, words):

@@ -93,6 +93,29 @@ def test_stopped_brokers_hand_over_and_find_their_topics_again(kraft):
     until(lambda: not list(directory.glob("old-?")), CHANGE_S)
 
 
+def test_one_more_broker_is_started_by_kafkas_scripts(kraft):
+    """As in Kafka, its directory is formatted first; without that it says so."""
+
+    def typed(line):
+        words = ["/bin/sh", "-c", line]
+        done = subprocess.run(
+            words, cwd=kraft.data, capture_output=True, text=True, timeout=START_S, check=True
+        )
+        return done.stdout
+
+    start, out = "bin/kafka-server-start.sh -daemon config/server.properties", kraft.data / "logs"
+    typed(start)
+    told = "have you run `kafka-storage.sh` to format the directory?"
+    until(lambda: told in (out / "kafkaServer.out").read_text(), START_S)
+    id = (kraft.directory(1) / "meta.properties").read_text().partition("cluster.id=")[2].split()[0]
+    typed(f"bin/kafka-storage.sh format -t {id} -c config/server.properties")
+    typed(start)
+    admin = AdminClient({"bootstrap.servers": kraft.bootstrap})
+    until(lambda: set(admin.list_topics().brokers) == {0, 1, 2, 3}, START_S)
+    typed("bin/kafka-server-stop.sh")
+    until(lambda: set(admin.list_topics().brokers) == {1, 2, 3}, START_S)
+
+
 def refused(cluster, directory, id, *keys):
     """What a broker says that does not start."""
     command = sys.executable, "-m", "engine", "broker", "--id", str(id), "--port", "0"

@@ -132,7 +132,8 @@ class ConfigHandlers:
     gateway: ControllerGateway
     check_listeners: Callable[[Mapping[str, str]], None]  # with texts of this broker's keys
     altered: Callable[[], None]  # called when a change has been written
-    of_any_broker: bool = False  # a controller sets the keys of each broker
+    # Of a controller, which sets the keys of each broker; None: of a broker, which sets its own.
+    is_registered: Callable[[int], bool] | None = None
 
     def _entity(self, asked: Any) -> Entity:
         name = asked.resource_name
@@ -145,8 +146,7 @@ class ConfigHandlers:
                     )
                 return Entity("topics", name)
             case Resource.BROKER:
-                if not (self.of_any_broker and name.isdecimal()):
-                    broker_loggers.check_broker(self.broker_id, name, " or empty string,")
+                self._check_broker(name)
                 return Entity("brokers", str(int(name)) if name else EVERY_BROKER)
             case Resource.BROKER_LOGGER:
                 raise invalid_request(
@@ -157,6 +157,13 @@ class ConfigHandlers:
                 raise invalid_request(
                     f"Unexpected resource type {asked.resource_type} for resource {name}"
                 )
+
+    def _check_broker(self, name: str) -> None:
+        if self.is_registered is None or not name.isdecimal():
+            broker_loggers.check_broker(self.broker_id, name, " or empty string,")
+        elif not self.is_registered(int(name)):
+            why = f"No broker with id {name} found."
+            raise ApiException(ErrorCode.broker_id_not_registered, why)
 
     # -- DescribeConfigs -------------------------------------------------------------------------
 

@@ -1,12 +1,26 @@
-"""A connection to the listener of a controller, which has a table of APIs of its own."""
+"""A connection to the listener of a controller, which has APIs and a security of its own."""
 
 from engine.broker.peer import Peer
+from engine.broker.secure_listeners import PeerSecurity
+from engine.config.quorum import QuorumKeys
 from engine.links import Links
 from engine.wire.controller_apis import CONTROLLER_APIS
 
 
+def controller_security(config: QuorumKeys) -> PeerSecurity:
+    """TLS and SASL of the controllers' listener, as a node that connects to it has them."""
+    mechanism = config.sasl_mechanism_controller_protocol
+    return PeerSecurity(config, config.controller_listener_name, mechanism)
+
+
 def connect_to_controller(
-    links: Links, host: str, port: int, peer_id: int, client_id: str, timeout_s: float
+    links: Links,
+    security: PeerSecurity | None,
+    host: str,
+    port: int,
+    peer_id: int,
+    client_id: str,
+    timeout_s: float,
 ) -> Peer:
-    """With the links of its node, a `Connect` where there is no TLS and no SASL."""
-    return Peer(host, port, peer_id, links, client_id, timeout_s, _apis=CONTROLLER_APIS)
+    """With the first two, a `Connect` of a node. `security`: None without TLS and SASL."""
+    return Peer(host, port, peer_id, links, client_id, timeout_s, security, CONTROLLER_APIS)

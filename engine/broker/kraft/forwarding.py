@@ -4,7 +4,9 @@
            <── its answer ───         <── Envelope: the answer ──
 
 The controller answers as if the client had asked it. The broker checks nothing but what the client
-may do, in its layers. If no controller answers in time, the client gets REQUEST_TIMED_OUT.
+may do, in its layers. If no controller answers in time, the client gets REQUEST_TIMED_OUT. Where
+the controller cannot parse the request, the client's connection is closed, as if the broker could
+not.
 """
 
 import asyncio
@@ -23,6 +25,7 @@ from engine.security.principals import Principal
 from engine.wire.apis import Api, ApiKey
 from engine.wire.codec import decode_response, encode_request
 from engine.wire.controller_apis import ControllerApi
+from engine.wire.errors import Malformed
 from engine.wire.frame import SIZE
 from engine.wire.kraft_apis import KRaftApi
 from engine.wire.primitives import Draft
@@ -65,6 +68,8 @@ class ForwardingManager:
         except TimeoutError:
             why = "no controller has answered in time"
             return refused(call, request, ApiException(ErrorCode.request_timed_out, why))
+        if answer.error_code is ErrorCode.invalid_request:
+            raise Malformed("the controller cannot read what this broker passes on")
         if answer.error_code is not ErrorCode.none or answer.response_data is None:
             code = ErrorCode.unknown_server_error
             why = f"the controller refuses what this broker passes on: {answer.error_code.name}"

@@ -41,7 +41,7 @@ from engine.broker.kraft.lifecycle_manager import BrokerLifecycleManager
 from engine.broker.kraft.quorum_node import NodeQuorum, metadata_facts
 from engine.broker.metadata_source import SourceContext, StoppedWhileStarting
 from engine.config.kraft import KRaftBrokerConfig
-from engine.config.listeners import PROTOCOLS
+from engine.config.listener_security import PROTOCOLS
 from engine.metadata.broker_states import BrokerRunState
 from engine.metadata.image import ImageChanges, MetadataImage
 from engine.metadata.lifecycle import LifecycleStep
@@ -123,9 +123,10 @@ class KRaftMode:
         return handlers
 
     async def _api_versions(self, broker: Broker, call: Call, request: Any) -> Any:
-        image = self._node.loader.image
+        """With the offset up to which the broker has applied the metadata."""
         answer = versions.respond(broker.apis.values(), request, call.version)
-        return versions.with_features(answer, SUPPORTED, image.features, image.offset)
+        finalized = self._node.loader.image.features
+        return versions.with_features(answer, SUPPORTED, finalized, self._publisher.applied_offset)
 
     async def load(self, broker: Broker, topics: Iterable[str]) -> None:
         """Nothing yet: the configurations of topics come with the first delta."""

@@ -12,7 +12,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 from pathlib import Path
 
-from engine.broker.kraft.controller_peer import connect_to_controller
+from engine.broker.kraft.controller_peer import connect_to_controller, controller_security
 from engine.broker.kraft.quorum_node import NodeContext, NodeQuorum
 from engine.broker.kraft.raft_manager import RaftEnvironment, RaftManager
 from engine.broker.kraft.snapshot_generator import SnapshotGenerator
@@ -38,7 +38,7 @@ async def open_observer(
     voters, now = config.voters, source.now
     metadata = MetadataDirectory(directory, voters, now(), source.emit)
     stack.callback(lambda: metadata.close(now()))
-    connect = partial(connect_to_controller, node.links)
+    connect = partial(connect_to_controller, node.links, controller_security(config))
     environment = RaftEnvironment(now, node.random.randrange, connect, source.report)
     return observe(config, cluster_id, metadata.log, metadata.quorum_state, environment, stack)
 

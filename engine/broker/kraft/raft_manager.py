@@ -221,6 +221,7 @@ def quorum_config(config: QuorumKeys) -> QuorumConfig:
         election_backoff_max_ms=config.controller_quorum_election_backoff_max_ms,
         request_timeout_ms=config.controller_quorum_request_timeout_ms,
         retry_backoff_ms=config.controller_quorum_retry_backoff_ms,
+        prompt_mark=True,
     )
 
 

@@ -15,6 +15,7 @@ from pathlib import Path
 
 from engine.cli.broker import OneLine
 from engine.cli.options import Options, add_config, add_options
+from engine.config.properties import parse_properties
 from engine.config.quorum import ControllerConfig, parse_voters
 from engine.quorum_server.controller_server import ControllerServer
 
@@ -28,12 +29,20 @@ REQUIRED: Options = {
 
 def add_arguments(parser: ArgumentParser) -> None:
     add_options(parser, REQUIRED, required=True)
+    add_options(parser, {"properties FILE": (Path, None, "a file of settings, also secret ones")})
     add_config(parser, "a key of a controller: controller.quorum.fetch.timeout.ms=2000")
+
+
+def _settings(options: Namespace) -> dict[str, str]:
+    """The keys of the file, then those of --config."""
+    if options.properties is None:
+        return dict(options.config)
+    return parse_properties(options.properties.read_text(), escapes=True) | dict(options.config)
 
 
 def run(options: Namespace) -> int:
     voters = parse_voters(options.voters, options.id)
-    config = ControllerConfig.parse(dict(options.config))
+    config = ControllerConfig.parse(_settings(options))
     handler = logging.StreamHandler()
     handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])

@@ -15,7 +15,8 @@ from types import SimpleNamespace
 from typing import Any, NamedTuple
 
 from engine.broker.kraft.wire_messages import NAME, PARTITION
-from engine.cli.kraft.nodes import Bootstrap, add_bootstrap, bootstrap, peer_of
+from engine.broker.peer import LoginRefused
+from engine.cli.kraft.nodes import Bootstrap, add_bootstrap, bootstrap
 from engine.cli.options import add_choice
 from engine.config.quorum import VoterAddress
 from engine.errors import ApiException, ErrorCode
@@ -74,6 +75,8 @@ async def _find_leader(nodes: Bootstrap) -> QuorumDescription:
         for address in list(nodes.addresses):
             try:
                 found = await _describe(address, nodes)
+            except LoginRefused as error:  # to try again would not help
+                raise ApiException(ErrorCode.sasl_authentication_failed, str(error)) from error
             except OSError as error:
                 reason = str(error)
                 continue
@@ -87,7 +90,7 @@ async def _find_leader(nodes: Bootstrap) -> QuorumDescription:
 async def _describe(address: VoterAddress, nodes: Bootstrap) -> QuorumDescription | None:
     """The quorum, if this controller leads it, or as the active controller has answered a broker.
     Controllers that a controller names are added to the addresses."""
-    peer = peer_of(address, nodes.apis, CLIENT)
+    peer = nodes.peer(address, CLIENT)
     try:
         cluster = await peer.ask(Api.DESCRIBE_CLUSTER, WHOLE_CLUSTER)
         if nodes.of_controllers:

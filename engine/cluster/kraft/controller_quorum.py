@@ -17,7 +17,7 @@ Invariant: the port of a controller stays its own while it is down: see node_pro
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from engine.cluster.child import Child
 from engine.cluster.kraft.controller_process import ControllerProcess
@@ -32,6 +32,9 @@ from engine.config.kraft import by_role
 from engine.errors import invalid_config, invalid_request
 from engine.metadata.meta_properties import read_meta_properties
 from engine.raft.bootstrap import format_directory, random_id
+
+if TYPE_CHECKING:  # loaded only for a cluster that is secured
+    from engine.cluster.security.cluster_security import ClusterSecurity
 
 CONTROLLERS = "controllers"  # all of them
 COMBINED = {"process.roles": "broker,controller"}
@@ -48,13 +51,16 @@ class ControllerQuorum:
         observer: Observer,
         links: LinkFaults,
         launcher: NodeLauncher,
+        security: "ClusterSecurity | None" = None,
     ) -> None:
         """`count`: 0 makes the first `brokers` brokers voters."""
         settings = by_role(config).controller
         self._data = data
         self._observer, self._links, self._launcher = observer, links, launcher
         self.controllers = {
-            controller(number): ControllerProcess(number, data / controller(number), settings)
+            controller(number): ControllerProcess(
+                number, data / controller(number), settings, security
+            )
             for number in range(1, count + 1)
         }
         self._combined = dict.fromkeys(range(1, brokers + 1) if count == 0 else (), 0)  # ports
@@ -274,7 +280,6 @@ def check_controllers(
     controllers: int | None,
     zookeepers: int,
     zookeeper: str | None,
-    security: str,
 ) -> None:
     """Refuse what a cluster can't have."""
     if metadata not in ("zookeeper", "kraft"):
@@ -287,8 +292,3 @@ def check_controllers(
         )
     if metadata == "kraft" and (zookeepers != 1 or zookeeper):
         raise invalid_config('metadata="kraft" is a cluster without ZooKeeper: leave it out')
-    if metadata == "kraft" and security.startswith("SASL"):
-        raise invalid_config(
-            f'security="{security}" needs users, whose SCRAM credentials are in ZooKeeper: without '
-            "it they begin with metadata.version 11 (3.5-IV2), and this is 7 (3.3-IV3)"
-        )

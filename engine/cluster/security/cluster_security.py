@@ -1,7 +1,8 @@
 """A secured cluster: certificates, users, and the settings of brokers and clients.
 
     DIR/security/ca.pem, ca.key       the authority (authority.py)
-    DIR/security/broker-N.properties  what broker N is started with beside its command line
+    DIR/security/broker-N.properties  what broker N is started with beside its command line;
+                                      controller-N.properties, where there are controllers
     DIR/security/passwords.json       of the users, and of the brokers' own one
     DIR/clients/alice.properties      what a client of alice needs, in librdkafka's keys
     DIR/clients/alice.java.properties ... and in Java's
@@ -9,6 +10,9 @@
 The brokers log in to each other as a user of their own, by SCRAM-SHA-512. Its credential and those
 of the users are in ZooKeeper before the first broker starts, as `kafka-configs --zookeeper` would
 write them. With SASL all three mechanisms are open to all users.
+
+Without ZooKeeper there is PLAIN only: SCRAM credentials begin with metadata.version 11. The
+controllers' listener has the same protocol as the brokers'.
 
 Invariant: passwords and private keys are in files that only their owner can read (0600), and on no
 command line, where every user of the machine could see them.
@@ -18,13 +22,15 @@ import json
 import secrets
 from collections.abc import Mapping
 from pathlib import Path
+from typing import NamedTuple
 
 from kazoo.client import KazooClient
 from kazoo.exceptions import NodeExistsError
 
 from engine.cluster.security.authority import HOSTS, CertificateAuthority, write_secret
-from engine.config.listeners import PROTOCOLS
+from engine.config.listener_security import BY_THEIR_NAMES, PROTOCOLS
 from engine.config.properties import properties_text
+from engine.config.quorum import NO_CREDENTIALS, PLAIN
 from engine.errors import invalid_config
 from engine.security import jaas
 from engine.security.principals import znode_name
@@ -32,23 +38,38 @@ from engine.security.scram import HASHES, ScramCredential
 from engine.zookeeper import znodes
 
 BROKERS = "broker"  # the name of the brokers' own user
-BETWEEN = "SCRAM-SHA-512"  # the mechanism between brokers
-MECHANISMS = ("PLAIN", *HASHES)
+CONTROLLER = "CONTROLLER"  # the name of the controllers' listener
 CERTIFICATE = "-----BEGIN CERTIFICATE-----"
-STANDARD = "SCRAM-SHA-256"  # of clients, unless they choose another one
+
+
+class SaslMechanisms(NamedTuple):
+    offered: tuple[str, ...]
+    between_brokers: str
+    standard: str  # of clients, unless they choose another one
+
+
+WITH_ZOOKEEPER = SaslMechanisms((PLAIN, *HASHES), "SCRAM-SHA-512", "SCRAM-SHA-256")
+WITH_CONTROLLERS = SaslMechanisms((PLAIN,), PLAIN, PLAIN)
 
 
 class ClusterSecurity:
-    def __init__(self, data: Path, protocol: str, users: Mapping[str, str]) -> None:
-        if protocol not in PROTOCOLS[1:]:
-            names = ", ".join(PROTOCOLS)
-            raise invalid_config(f"{protocol!r} is none of {names}")
+    def __init__(
+        self, data: Path, protocol: str, users: Mapping[str, str], *, controllers: bool = False
+    ) -> None:
+        """`controllers`: the cluster has no ZooKeeper."""
+        if protocol not in PROTOCOLS:
+            raise invalid_config(f"{protocol!r} is none of {', '.join(PROTOCOLS)}")
+        if protocol == PROTOCOLS[0]:
+            secured = ", ".join(PROTOCOLS[1:])
+            raise invalid_config(f"users need a security that asks for them: {secured}")
         for name, password in users.items():
             if not name or not password or not name.isprintable() or "/" in name:
                 raise invalid_config(f"{name!r} is no name with a password")
         if BROKERS in users:
             raise invalid_config(f"{BROKERS} is the brokers' own user")
         self.protocol = protocol
+        self._has_controllers = controllers
+        self._mechanisms = WITH_CONTROLLERS if controllers else WITH_ZOOKEEPER
         self._home, self._clients = data / "security", data / "clients"
         for directory in (self._home, self._clients):
             directory.mkdir(parents=True, exist_ok=True)
@@ -107,20 +128,45 @@ class ClusterSecurity:
             "security.inter.broker.protocol": name,
         }
         if self.tls:
-            values |= self._tls(broker)
+            values |= self._tls(f"broker-{broker}")
         if self.sasl:
-            values["sasl.enabled.mechanisms"] = ",".join(MECHANISMS)
-            values["sasl.mechanism.inter.broker.protocol"] = BETWEEN
-            own = self._passwords[BROKERS]
-            for mechanism in MECHANISMS:
-                users = self._passwords if mechanism == "PLAIN" else {}
-                key = f"listener.name.{name.lower()}.{mechanism.lower()}.sasl.jaas.config"
-                values[key] = jaas.line(mechanism, BROKERS, own, users)
+            values["sasl.enabled.mechanisms"] = ",".join(self._mechanisms.offered)
+            values["sasl.mechanism.inter.broker.protocol"] = self._mechanisms.between_brokers
+            for mechanism in self._mechanisms.offered:
+                values |= self._login(name, mechanism)
+        if self._has_controllers:
+            values |= self._controllers()
         return values
 
-    def _tls(self, broker: int) -> dict[str, str]:
+    def _login(self, listener: str, mechanism: str) -> dict[str, str]:
+        users = self._passwords if mechanism == PLAIN else {}
+        key = f"listener.name.{listener.lower()}.{mechanism.lower()}.sasl.jaas.config"
+        return {key: jaas.line(mechanism, BROKERS, self._passwords[BROKERS], users)}
+
+    def controller_properties(self, controller: str) -> Path:
+        """The file with the secrets of a controller, written anew: controller-1."""
+        path = self._home / f"{controller}.properties"
+        tls = self._tls(controller) if self.tls else {}
+        self.write(path, {**tls, **self._controllers()})
+        return path
+
+    def _controllers(self) -> dict[str, str]:
+        """The controllers' listener, for those who serve it and those who connect to it."""
+        protocols = f"{CONTROLLER}:{self.protocol}", *BY_THEIR_NAMES
+        values = {
+            "controller.listener.names": CONTROLLER,
+            "listener.security.protocol.map": ",".join(protocols),
+        }
+        if self.sasl:
+            prefix = f"listener.name.{CONTROLLER.lower()}"
+            values["sasl.mechanism.controller.protocol"] = PLAIN
+            values[f"{prefix}.sasl.enabled.mechanisms"] = PLAIN
+            values |= self._login(CONTROLLER, PLAIN)
+        return values
+
+    def _tls(self, node: str) -> dict[str, str]:
         assert self._authority is not None
-        keystore = self._home / f"broker-{broker}.pem"
+        keystore = self._home / f"{node}.pem"
         if not keystore.exists():
             certificate, key = self._authority.issue(BROKERS, HOSTS)
             write_secret(keystore, key + certificate)
@@ -159,8 +205,11 @@ class ClusterSecurity:
 
     # -- clients ---------------------------------------------------------------------------
 
-    def settings(self, user: str = BROKERS, mechanism: str = STANDARD) -> dict[str, str]:
+    def settings(self, user: str = BROKERS, mechanism: str | None = None) -> dict[str, str]:
         """What a client of a user needs, beside the address, in librdkafka's keys."""
+        mechanism = mechanism or self._mechanisms.standard
+        if self.sasl and self._has_controllers and mechanism != PLAIN:
+            raise invalid_config(f"{mechanism}: {NO_CREDENTIALS}")
         if user not in self._passwords:
             known = ", ".join(self.users)
             raise invalid_config(f"there is no user {user!r}, only {known}")
@@ -205,8 +254,9 @@ class ClusterSecurity:
             values["ssl.truststore.location"] = str(self._authority.certificate)
             values |= _keystore(key.read_text(), certificate.read_text())
         if self.sasl:
-            values["sasl.mechanism"] = STANDARD
-            values["sasl.jaas.config"] = jaas.line(STANDARD, user, self._passwords[user])
+            mechanism = self._mechanisms.standard
+            values["sasl.mechanism"] = mechanism
+            values["sasl.jaas.config"] = jaas.line(mechanism, user, self._passwords[user])
         return values
 
 

@@ -139,7 +139,7 @@ def broker(
     replicas = ReplicaManager(config, list(directories), lambda: 0)
     lifecycle, ring = BrokerLifecycle(), Ring()
     quotas = quotas or QuotaManagers(config, nobody)
-    listeners = SecureListeners(config, configs, nobody, PeerSecurity(config))
+    listeners = SecureListeners(config, configs, nobody, PeerSecurity.between_brokers(config))
     return Broker(
         config=config,
         metadata=metadata,

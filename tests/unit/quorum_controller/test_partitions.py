@@ -40,6 +40,14 @@ def test_a_topic_has_its_configuration_and_leaders_at_once(it):
     assert it.image.partition(TopicPartition("clicks", 1)).leader == 2
 
 
+def test_no_more_than_10_000_partitions_are_added_at_once(it):
+    """Also of an assignment by hand: each partition is a record of one batch."""
+    replication, many = it.controller.replication, {number: [1] for number in range(1, 10_002)}
+    create = replication.create_topic
+    assert refused(create, "wide", UUID(int=9), many, {}) is ErrorCode.policy_violation
+    assert refused(replication.create_partitions, "orders", many) is ErrorCode.policy_violation
+
+
 def test_new_replicas_are_in_sync_if_their_brokers_are_active(it):
     it.register(4)
     it.do(it.controller.replication.create_partitions("orders", {1: [4, 3]}))

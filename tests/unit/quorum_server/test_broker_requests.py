@@ -209,6 +209,24 @@ def wrapped(name="orders", user="alice", **changed):
     return header, SimpleNamespace(**{**fields, **changed})
 
 
+UNKNOWN_OPERATION = encode_request(  # Kafka's parser refuses it
+    RequestHeader(Api.CREATE_ACLS, 2, 42, "client"),
+    SimpleNamespace(
+        creations=[
+            SimpleNamespace(
+                resource_type=2,
+                resource_name="orders",
+                resource_pattern_type=3,
+                principal="User:alice",
+                host="*",
+                operation=99,
+                permission_type=3,
+            )
+        ]
+    ),
+)[SIZE.size :]
+
+
 async def forward(peer, **changed):
     header, envelope = wrapped(**changed)
     answer = await peer.ask(ControllerApi.ENVELOPE, envelope)
@@ -226,6 +244,21 @@ def test_a_request_in_an_envelope_is_answered_in_one(run):
     run(test)
 
 
+def test_a_time_out_of_zero_is_over_before_anything_is_begun(run):
+    """With ZooKeeper the topic would be made behind the answer."""
+
+    async def test(peer):
+        await active(peer)
+        header = RequestHeader(Api.CREATE_TOPICS, 7, 42, "client")
+        request = creation("orders")
+        request.timeout = timedelta()
+        data = encode_request(header, request)[SIZE.size :]
+        assert await forward(peer, request_data=data) is ErrorCode.request_timed_out
+        assert await forward(peer) is ErrorCode.none
+
+    run(test)
+
+
 @pytest.mark.parametrize(
     ("changed", "code"),
     [
@@ -238,6 +271,7 @@ def test_a_request_in_an_envelope_is_answered_in_one(run):
         ({"request_data": b"\0"}, ErrorCode.invalid_request),
         ({"request_data": b"\0\x34\0\0\0\0\0\1\xff\xff"}, ErrorCode.invalid_request),  # Vote
         ({"request_data": b"\0\x13\0\x63\0\0\0\1\xff\xff\0"}, ErrorCode.unsupported_version),
+        ({"request_data": UNKNOWN_OPERATION}, ErrorCode.invalid_request),
     ],
     ids=str,
 )

@@ -99,6 +99,18 @@ def test_a_fetch_with_nothing_new_waits_for_a_record_or_for_its_time():
     assert [bool(it.body.records) for it in node.sent if it.id == 6] == [True]
 
 
+def test_a_fetch_that_waits_is_answered_when_the_mark_moves():
+    """An observer that has the record is told at once when a majority has it; so is the voter whose
+    own Fetch has moved the mark. Nobody is told twice."""
+    node = leading(config=CONFIG._replace(prompt_mark=True))
+    node.receive(9, RaftFetchRequest(CLUSTER, 1, 9, 1, 1, 500), 5)
+    assert not node.sent
+    node.receive(2, RaftFetchRequest(CLUSTER, 1, 2, 1, 1, 500), 6)
+    assert {it.id: it.body.high_watermark for it in node.sent} == {5: 1, 6: 1}
+    node.receive(9, RaftFetchRequest(CLUSTER, 1, 9, 1, 1, 500), 7)
+    assert 7 not in [it.id for it in node.sent]
+
+
 def test_those_who_wait_hear_that_the_leader_has_resigned():
     node = leading()
     node.receive(2, RaftFetchRequest(CLUSTER, 1, 2, 1, 1, 500), 5)

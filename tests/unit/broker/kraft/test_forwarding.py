@@ -4,6 +4,7 @@ import asyncio
 from dataclasses import replace
 from types import SimpleNamespace
 
+import pytest
 from kio.schema.delete_topics.v6.request import DeleteTopicsRequest, DeleteTopicState
 from kio.schema.delete_topics.v6.response import DeletableTopicResult, DeleteTopicsResponse
 
@@ -16,7 +17,7 @@ from engine.errors import ErrorCode
 from engine.security.principals import Principal
 from engine.wire.apis import Api
 from engine.wire.codec import decode_request, encode_request, encode_response
-from engine.wire.errors import RequestHeader
+from engine.wire.errors import Malformed, RequestHeader
 from engine.wire.frame import SIZE
 from engine.wire.kraft_apis import KRAFT_APIS
 from engine.wire.primitives import NO_THROTTLE, duration
@@ -75,6 +76,11 @@ def test_a_controller_that_refuses_envelopes_is_an_error_of_the_server():
     error = ErrorCode.cluster_authorization_failed
     response, _ = forwarded(error_code=error, response_data=None)
     assert [row.error_code for row in response.responses] == [ErrorCode.unknown_server_error]
+
+
+def test_a_request_that_the_controller_cannot_parse_closes_the_client_s_connection():
+    with pytest.raises(Malformed, match="cannot read"):
+        forwarded(error_code=ErrorCode.invalid_request, response_data=None)
 
 
 def test_without_an_answer_the_request_has_timed_out():

@@ -67,7 +67,8 @@ async def exchange(timeout_ms, *messages, port=None):
     outcomes = Outcomes()
     address = VoterAddress("127.0.0.1", port or server.sockets[0].getsockname()[1])
     voters = {101: address, 102: address}
-    connect, told = partial(connect_to_controller, Links()), (outcomes.answered, outcomes.failed)
+    connect = partial(connect_to_controller, Links(), None)
+    told = outcomes.answered, outcomes.failed
     channel = NetworkChannel(101, voters, connect, timeout_ms, *told)
     async with asyncio.timeout(ANSWER_S), server:
         for message in messages:
