@@ -151,7 +151,7 @@ MUTANTS = [
         "the dead broker is back before ZooKeeper is asked",
         "C094",
         "copies-predict copies-znode-verdict",
-        [("== 2)\nleft", "== 2)\ncluster.mend()\nleft")],
+        [("== 2)\nleft", "== 2)\nbeside.mend()\nleft")],
     ),
     Mutant(
         "a producer that asks ZooKeeper",

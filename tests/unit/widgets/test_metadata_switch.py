@@ -9,7 +9,7 @@ from engine.errors import ApiException
 from widgets.metadata_switch import KRAFT, VARIABLE, ZOOKEEPER, has_switch, switched, wanted
 
 LABS = Path(__file__).parents[3] / "labs"
-SWITCHED = "00_start 02_replication 03_rebalance 06_sending 07_promises 08_speed".split()
+SWITCHED = ["00_start", "02_replication", "03_rebalance", "06_sending", "07_promises", "08_speed"]
 LINE = 'metadata = "zookeeper"  # change me: kraft'
 
 
