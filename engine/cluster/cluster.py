@@ -54,7 +54,7 @@ from engine.cluster.znode_watcher import ZnodeWatcher
 from engine.cluster.zookeepers import ensemble
 from engine.cluster.zookeepers.ensemble import ZookeeperEnsemble
 from engine.cluster.zookeepers.zookeeper_view import ZookeeperView
-from engine.config.kraft import by_role, without_quorum
+from engine.config.kraft import by_role
 from engine.errors import ApiException, invalid_config, invalid_request
 from engine.table import Table
 
@@ -151,7 +151,7 @@ class Cluster:
 
     def _with_zookeeper(self, servers: int, address: str | None) -> None:
         """Settings of a quorum are left out: a cell may give those of both modes."""
-        self._config = without_quorum(self._config)
+        self._config = defaults.without_quorum(self._config)
         self._servers = ZookeeperEnsemble(
             self.data, servers, address, self._keep, self._observer.note_at
         )

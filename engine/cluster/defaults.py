@@ -1,5 +1,10 @@
 """Settings of the brokers of a small cluster, as in Kafka's quickstart."""
 
+from collections.abc import Mapping
+
+from engine.config.broker import BrokerConfig
+from engine.config.quorum import QuorumKeys
+
 
 def small(brokers: int) -> dict[str, str]:
     """Fewer than three brokers can't hold three replicas of the offsets and transactions topics;
@@ -10,3 +15,9 @@ def small(brokers: int) -> dict[str, str]:
         "transaction.state.log.min.isr": str(min(2, brokers)),
         "group.initial.rebalance.delay.ms": "0",
     }
+
+
+def without_quorum(settings: Mapping[str, str]) -> dict[str, str]:
+    """The keys of a cluster, for brokers with ZooKeeper: without those of nodes of a quorum."""
+    others = QuorumKeys.known().keys() - BrokerConfig.known().keys()
+    return {key: text for key, text in settings.items() if key not in others}

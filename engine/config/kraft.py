@@ -184,9 +184,3 @@ def by_role(settings: Mapping[str, str]) -> SettingsByRole:
         {key: text for key, text in settings.items() if key in brokers or key not in controllers},
         {key: text for key, text in settings.items() if key in controllers},
     )
-
-
-def without_quorum(settings: Mapping[str, str]) -> dict[str, str]:
-    """The keys of a cluster, for brokers with ZooKeeper: without those of nodes of a quorum."""
-    others = QuorumKeys.known().keys() - BrokerConfig.known().keys()
-    return {key: text for key, text in settings.items() if key not in others}
