@@ -254,7 +254,7 @@ def woke(leads: Collection[int], fenced: Collection[int], broker: int) -> str:
     return LEADS_ON if broker in leads or broker not in fenced else STEPS_DOWN
 
 
-LEFT_LONGER, EQUAL, RIGHT_LONGER = (
+ZOOKEEPER_LONGER, EQUAL, QUORUM_LONGER = (
     "The one with ZooKeeper: its controller holds a session",
     "Neither: both have to find out that somebody is dead",
     "The one with the quorum: an election takes several messages",
@@ -265,11 +265,11 @@ def longer() -> Predict:
     return Predict(
         "The controller of each cluster is killed. Which one is longer without a controller?",
         {
-            LEFT_LONGER: "The znode /controller goes with the session, and not before. A follower "
-            "in a quorum misses an answer after two seconds.",
+            ZOOKEEPER_LONGER: "The znode /controller goes with the session, and not before. "
+            "A follower in a quorum misses an answer after two seconds.",
             EQUAL: "Both wait, but not for the same: a session is several times as long as a fetch "
             "timeout, so that a short pause costs no broker its leaderships.",
-            RIGHT_LONGER: "Its messages take milliseconds. What takes long is to find out that "
+            QUORUM_LONGER: "Its messages take milliseconds. What takes long is to find out that "
             "somebody is dead.",
         },
         hint="What tells the others that the controller is dead? How long does that take?",
@@ -279,8 +279,8 @@ def longer() -> Predict:
 def waited(zookeeper: float, quorum: float) -> str:
     """By the seconds that each was without a controller."""
     if quorum > zookeeper:
-        return RIGHT_LONGER
-    return LEFT_LONGER if zookeeper > 1.2 * quorum else EQUAL
+        return QUORUM_LONGER
+    return ZOOKEEPER_LONGER if zookeeper > 1.2 * quorum else EQUAL
 
 
 BOTH_SHRINK, ONLY_WITH, NEITHER = (
