@@ -9,9 +9,9 @@ PIP    := $(BIN)/python -m pip --disable-pip-version-check
 LOCKS  := requirements/build.txt requirements/all.txt
 GUIDE  := labs/.ipython/ipython_kernel_config.py
 LABS    = $(filter-out labs/04_%,$(wildcard labs/*.ipynb)) # all but the one on Spark
-LATER  := labs/02_replication.ipynb labs/06_sending.ipynb labs/07_promises.ipynb \
-    labs/08_speed.ipynb labs/09_operations.ipynb labs/10_kraft.ipynb labs/articles.ipynb \
-    labs/challenges.ipynb \
+LATER  := labs/02_replication.ipynb labs/03_rebalance.ipynb labs/06_sending.ipynb \
+    labs/07_promises.ipynb labs/08_speed.ipynb labs/09_operations.ipynb labs/10_kraft.ipynb \
+    labs/articles.ipynb labs/challenges.ipynb \
     tests/labs tests/cluster tests/classroom tests/unit/proof
 NBVAL  := -p tests.lean -p nbval.plugin --nbval --nbval-cell-timeout 120
 ARGS   ?=
@@ -56,7 +56,7 @@ streams: $(READY) ## the tests on Spark: source, sink, tables, kills, a cluster 
 	$(BIN)/pytest -n 3 --dist loadscope -m '(spark or needed) and not long' $(NBVAL) \
 	    labs/04_streams.ipynb tests/streams $(ARGS)
 
-advanced: $(READY) ## labs 02 and 06 to 09 from end to end, exercises, mutants, rare faults
+advanced: $(READY) ## labs from end to end, without ZooKeeper too, exercises, mutants, rare faults
 	$(BIN)/pytest -n 3 --dist loadscope -m '(advanced or needed) and not long and not spark' \
 	    $(NBVAL) $(LATER) $(ARGS)
 

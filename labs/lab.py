@@ -1,8 +1,10 @@
 """What the labs share: one cluster each that is whole again, waiting with words, topic settings.
 
     shared = lab.LabCluster({"zookeeper.session.timeout.ms": "4000"})
-    cluster = shared.cluster()              three brokers: started by whoever asks first, and mended
-                                            for whoever asks after a section that left one dead
+    cluster = shared.cluster("kraft")       three brokers, in the mode that a lab's first cell names
+    cluster = shared.cluster()              in the same mode: started by whoever asks first, and
+                                            mended after a section that left one dead
+    cluster = shared.with_zookeeper()       for a section about ZooKeeper, whatever the mode is
     lab.until("a leader", lambda: ...)      what it finds, or an error that says what was missing
     lab.configure(cluster, "orders", retention_ms=1000)
     with lab.traced(cluster, "orders") as served: ...     the requests about a topic
@@ -18,6 +20,8 @@ from typing import Any, NamedTuple, TypeVar
 from engine import Cluster
 from engine.client.admin.values import AlterConfigOpType, ConfigEntry, ConfigResource
 from engine.cluster.state import Status
+from widgets.guide import shared_clusters
+from widgets.metadata_switch import ZOOKEEPER, wanted
 
 T = TypeVar("T")
 
@@ -30,22 +34,44 @@ class LabCluster:
         self,
         config: Mapping[str, str],
         mend: Callable[[Cluster], None] | None = None,
-        metadata: str = "zookeeper",
+        metadata: str = "",
     ) -> None:
-        """`mend`: what a lab wants besides, before it goes on with a cluster used before."""
+        """`mend`: what a lab wants besides, before it goes on with a cluster used before.
+        `metadata`: of a lab that is about one of the modes; in others the learner chooses."""
         self.config = config
         self._mend, self._metadata = mend, metadata
-        self._running: Cluster | None = None
+        self._running: dict[str, Cluster] = {}
 
-    def cluster(self) -> Cluster:
-        """The one that runs, all its brokers up; or a new one, if it was stopped."""
-        if self._running is None or not self._running.data.exists():
-            config, metadata = dict(self.config), self._metadata
-            self._running = Cluster(brokers=3, config=config, metadata=metadata).start()
-        raise_all(self._running)
+    def cluster(self, metadata: str = "") -> Cluster:
+        """The one that runs in this mode, all its brokers up; or a new one, if it was stopped. A
+        mode that is named is that of later calls, too."""
+        mode = metadata or self._metadata or wanted()
+        cluster = self._whole(mode)
+        self._metadata = mode
+        return cluster
+
+    def with_zookeeper(self) -> Cluster:
+        """For what only ZooKeeper can show; one more cluster, if the others have none."""
+        return self._whole(ZOOKEEPER)
+
+    def _whole(self, mode: str) -> Cluster:
+        running = self._running.get(mode)
+        if running is None or not running.data.exists():
+            running = Cluster(brokers=3, config=self._settings(mode), metadata=mode).start()
+            self._running[mode] = running
+            shared_clusters.add(running)
+        raise_all(running)
         if self._mend is not None:
-            self._mend(self._running)
-        return self._running
+            self._mend(running)
+        return running
+
+    def _settings(self, mode: str) -> dict[str, str]:
+        """A session lasts as long in both modes."""
+        session = self.config.get("zookeeper.session.timeout.ms")
+        if mode == ZOOKEEPER or session is None:
+            return dict(self.config)
+        heartbeats = {"broker.heartbeat.interval.ms": "500"}
+        return {"broker.session.timeout.ms": session, **heartbeats, **self.config}
 
 
 def raise_all(cluster: Cluster) -> None:

@@ -40,11 +40,11 @@ def without_leader() -> Estimate:
         NumberLine(0.1, 100, "s", within=1.3),
         "Nearly all of it is the session of the dead broker, four seconds. The election takes "
         "milliseconds.",
-        holds=(3, 9),
-        less="A connection that breaks is no proof of a death: nobody is elected before ZooKeeper "
-        "has ended the session.",
-        more="The controller is told as soon as the session is over, and nothing is copied.",
-        hint="After how many seconds does ZooKeeper take a broker for dead?",
+        holds=(2, 9),
+        less="A connection that breaks is no proof of a death: nobody is elected before the "
+        "session is over.",
+        more="The controller elects as soon as the session is over, and nothing is copied.",
+        hint="After how many seconds is a broker taken for dead?",
     )
 
 

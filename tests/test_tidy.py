@@ -26,7 +26,7 @@ PART_LINES = 4_000  # of code, in each package: wire, storage, broker, broker/ha
 # Of code, in folders with all that is below them: docs/decisions/0012-sizes.md says where they are.
 BROKER = "wire storage replication controller coordinator broker zookeeper metadata config"
 GROUP_LINES = {
-    ("labs",): 7_590,  # 7,000, the appendix, learners' versions, the exam, lab 10
+    ("labs",): 7_690,  # 7,000, the appendix, learners' versions, the exam, lab 10, the switch
     # The goal was 34,200 before there is a quorum of controllers: docs/decisions/0012-sizes.md has
     # what was tried. What proves the engine and what streams with Spark stand beside it. The quorum
     # has 2,050: its Raft, the metadata records, their files, commands. 80 let a learner's rule into
@@ -47,7 +47,7 @@ GROUP_LINES = {
     # the keys of a controller and the table of its APIs 75. The image of the metadata and the
     # broker without ZooKeeper took 2,300, the image as a tree of names 90, the keys and
     # connections of secured controllers 100.
-    tuple(f"engine/{part}" for part in BROKER.split()): 22_180,
+    tuple(f"engine/{part}" for part in BROKER.split()): 22_190,
 }
 
 # A letter in brackets keeps a pattern from finding itself.

@@ -9,7 +9,7 @@ Learners run cells out of order and restart kernels, and every section has its `
 IPython notes the names that each cell makes, and the saved notebook shows which cell should make
 them (cells.py). If a cell has used a value of another section, a line below its result says so: the
 result may be right, but for another reason. And when a name gets another cluster, its old cluster
-is stopped.
+is stopped, unless the sections of a lab share it.
 
 `%tb` shows the whole traceback of the last error. This is an extension of IPython, which every
 kernel of the lab's environment loads when it starts (labs/.ipython).
@@ -27,6 +27,7 @@ from contextlib import suppress
 from pathlib import Path
 from types import FrameType, TracebackType
 from typing import Any, NamedTuple, Protocol
+from weakref import WeakSet
 
 from widgets import came_out, kernel_log
 from widgets.cells import Cell, Code, Notebook
@@ -36,6 +37,9 @@ MORE = "%tb in a cell of its own shows where this comes from."
 CELL = "__main__"  # the module that cells are run in
 # And the modules beside the notebook.
 INSIDE = {"engine", "oracle", "proof", "sparkstreams", "widgets", "kazoo", "pyspark", "py4j"}
+
+
+shared_clusters: WeakSet[Any] = WeakSet()  # they last as long as the kernel
 
 
 class Shell(Protocol):
@@ -83,7 +87,7 @@ class Guide:
         """The cell has ended, with or without an error: the clusters whose name has another one
         now."""
         now = self._bound()
-        kept = {id(each) for each in now.values()}
+        kept = {id(each) for each in (*now.values(), *shared_clusters)}
         return [it for name, it in self._clusters.items() if name in now and id(it) not in kept]
 
     def done(self) -> str:

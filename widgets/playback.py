@@ -248,6 +248,12 @@ class Playback(SceneWidget):
         self.follow(at)
         self.shared.tell(self, self.head)
 
+    def share_clock(self, view: "Playback") -> None:
+        """With a view of another run: where one of the two goes back, the other goes along."""
+        self.shared.leave(self)
+        self.shared = view.shared
+        self.shared.join(self)
+
     def follow(self, at: int | None) -> None:
         """Show this time here, because another view does."""
         with self.lock:

@@ -2,6 +2,8 @@
 
     labs/01_storage.ipynb           texts and code; of outputs only those that tell no outcome
     labs/.saved/01_storage.json     {"topics": [output, ...], ...}: those of every other code cell
+    labs/.saved/kraft.json          {"01_storage": {"topics": "text", ...}, ...}: cells that show
+                                    something else when the lab's cluster has no ZooKeeper
 
 What a cell with the tag `situation` shows tells no outcome: a question, or a picture that opens a
 section. Outputs have the form that they have in a notebook's file. A cell that nobody has run has
@@ -14,6 +16,8 @@ may tell an outcome has an entry, [] if it shows nothing, and no other cell has 
 import json
 from pathlib import Path
 from typing import Any, TypeAlias
+
+from widgets.metadata_switch import KRAFT
 
 FOLDER = ".saved"
 SITUATION = "situation"
@@ -33,6 +37,14 @@ def saved_outputs(notebook: Path) -> dict[str, list[Output]]:
         return {}
     found: dict[str, list[Output]] = json.loads(path.read_text(encoding="utf-8"))
     return found
+
+
+def kraft_differences(notebook: Path) -> dict[str, str]:
+    """By cell, the text of an output that is otherwise without ZooKeeper."""
+    found: dict[str, dict[str, str]] = json.loads(
+        (notebook.parent / FOLDER / f"{KRAFT}.json").read_text(encoding="utf-8")
+    )
+    return found.get(notebook.stem, {})
 
 
 def with_outputs(notebook: Path) -> dict[str, Any]:

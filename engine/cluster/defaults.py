@@ -5,6 +5,11 @@ KRAFT = "kraft"  # `metadata` of a cluster without ZooKeeper
 # Controllers on one machine need not wait a second, as Kafka's do, before they elect a leader.
 QUORUM = {"controller.quorum.election.timeout.ms": "300"}
 
+from collections.abc import Mapping
+
+from engine.config.broker import BrokerConfig
+from engine.config.quorum import QuorumKeys
+
 
 def small(brokers: int) -> dict[str, str]:
     """Fewer than three brokers can't hold three replicas of the offsets and transactions topics;
@@ -15,3 +20,9 @@ def small(brokers: int) -> dict[str, str]:
         "transaction.state.log.min.isr": str(min(2, brokers)),
         "group.initial.rebalance.delay.ms": "0",
     }
+
+
+def without_quorum(settings: Mapping[str, str]) -> dict[str, str]:
+    """The keys of a cluster, for brokers with ZooKeeper: without those of nodes of a quorum."""
+    others = QuorumKeys.known().keys() - BrokerConfig.known().keys()
+    return {key: text for key, text in settings.items() if key not in others}

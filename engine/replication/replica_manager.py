@@ -272,6 +272,12 @@ class ReplicaManager:
         for partition in self.partitions.values():
             if partition.is_leader and self.logs.directory_of[partition.id].offline is None:
                 self.propose(partition.shrink(self.now()))
+                self._advance(partition)
+
+    def _advance(self, partition: Partition) -> None:
+        """The high watermark no longer waits for a replica outside the ISR: tell who waits."""
+        if partition.advance(self.now()):
+            self._notify(partition.id)
 
     def propose(self, proposal: Proposal | None) -> None:
         if proposal is not None:
@@ -290,6 +296,7 @@ class ReplicaManager:
         partition = self.partitions.get(proposal.partition)
         if partition is not None and partition.waits_for(proposal):
             partition.withdraw()
+            self._advance(partition)
             self.propose(partition.expand_next(self.now()))
 
     def isr_answered(self, proposal: Proposal, version: int | None) -> None:

@@ -15,6 +15,9 @@ solved stands there, too: progress.json, which the kernels write (widgets/progre
 A learner who has answered something sees in each lab, below its title, what of it is done: a cell
 that `get` puts in and `save` takes out. It is in no file.
 
+Where BROKERLAB_METADATA is kraft, a lab that is opened for the first time has its switch turned:
+its cluster needs no ZooKeeper, and no JVM. The learner sees the word, and may write the other one.
+
 Invariant: nothing that is done on the page changes a lab of the repository.
 """
 
@@ -28,6 +31,7 @@ from stills import StillsManager
 from tornado.web import HTTPError
 from traitlets import Set, Unicode
 
+from widgets.metadata_switch import switched, wanted
 from widgets.progress.line import put_in, take_out
 
 
@@ -42,6 +46,7 @@ class LabContentsManager(StillsManager):
         super().__init__(**traits)
         self.progress = Path(self.root_dir, self.yours, "progress.json")
         os.environ["BROKERLAB_PROGRESS"] = str(self.progress)  # for the kernels, which inherit it
+        self.metadata = wanted()  # by the environment
 
     def _get_os_path(self, path: str) -> str:
         """The one place in which Jupyter makes a file's path from what the page calls it."""
@@ -64,6 +69,9 @@ class LabContentsManager(StillsManager):
             if facts.get("language_info", {}).get("name") == "python":
                 facts["language_info"] = language()
             put_in(model["content"], self.progress, self._yours(path))
+            yours = self._yours(path)
+            if yours and not yours.exists():
+                turn_switch(model["content"], self.metadata)
         return model
 
     async def save(self, model: dict[str, Any], path: str = "") -> dict[str, Any]:
@@ -87,6 +95,12 @@ class LabContentsManager(StillsManager):
         if yours and not yours.exists():
             yours.parent.mkdir(exist_ok=True)
             shutil.copy2(super()._get_os_path(path), yours)
+
+
+def turn_switch(notebook: dict[str, Any], mode: str) -> None:
+    for cell in notebook["cells"]:
+        if cell["cell_type"] == "code":
+            cell["source"] = switched(cell["source"], mode)
 
 
 @cache

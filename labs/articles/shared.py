@@ -16,4 +16,4 @@ CONFIG = {
 }
 
 ledger = Ledger("articles")
-cluster = LabCluster(CONFIG, Cluster.mend).cluster
+cluster = LabCluster(CONFIG, Cluster.mend, metadata="zookeeper").cluster

@@ -22,8 +22,10 @@ CONFIG = {
 ORDERS = "LeaderAndIsr", "UpdateMetadata", "StopReplica"  # what only a controller sends
 
 ledger = Ledger("05_controller")
-cluster = LabCluster(CONFIG, Cluster.mend).cluster
-mixed = LabCluster(CONFIG, Cluster.mend).cluster  # the one that a broker of Apache Kafka joins
+cluster = LabCluster(CONFIG, Cluster.mend, "zookeeper").cluster
+mixed = LabCluster(
+    CONFIG, Cluster.mend, "zookeeper"
+).cluster  # the one that a broker of Apache Kafka joins
 
 
 def controller(cluster: Cluster) -> int:

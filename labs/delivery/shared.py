@@ -1,6 +1,6 @@
 """The cluster of labs 06_sending and 07_promises.
 
-Sessions with ZooKeeper end after 6 seconds (Kafka: 18).
+A broker's session ends after 6 seconds (Kafka: 18 with ZooKeeper, 9 without).
 """
 
 from itertools import count

@@ -254,6 +254,65 @@ def woke(leads: Collection[int], fenced: Collection[int], broker: int) -> str:
     return LEADS_ON if broker in leads or broker not in fenced else STEPS_DOWN
 
 
+ZOOKEEPER_LONGER, EQUAL, QUORUM_LONGER = (
+    "The one with ZooKeeper: its controller holds a session",
+    "Neither: both have to find out that somebody is dead",
+    "The one with the quorum: an election takes several messages",
+)
+
+
+def longer() -> Predict:
+    return Predict(
+        "The controller of each cluster is killed. Which one is longer without a controller?",
+        {
+            ZOOKEEPER_LONGER: "The znode /controller goes with the session, and not before. "
+            "A follower in a quorum misses an answer after two seconds.",
+            EQUAL: "Both wait, but not for the same: a session is several times as long as a fetch "
+            "timeout, so that a short pause costs no broker its leaderships.",
+            QUORUM_LONGER: "Its messages take milliseconds. What takes long is to find out that "
+            "somebody is dead.",
+        },
+        hint="What tells the others that the controller is dead? How long does that take?",
+    )
+
+
+def waited(zookeeper: float, quorum: float) -> str:
+    """By the seconds that each was without a controller."""
+    if quorum > zookeeper:
+        return QUORUM_LONGER
+    return ZOOKEEPER_LONGER if zookeeper > 1.2 * quorum else EQUAL
+
+
+BOTH_SHRINK, ONLY_WITH, NEITHER = (
+    "In both: the leader decides it alone",
+    "Only in the one with ZooKeeper",
+    "In neither: a controller has to agree",
+)
+
+
+def shrinks() -> Predict:
+    return Predict(
+        "The follower sleeps for 5 seconds, and so do the controllers. Where does it leave the "
+        "ISR?",
+        {
+            BOTH_SHRINK: "The leader decides it in both, but it has to be written somewhere. In a "
+            "quorum only the active controller writes.",
+            ONLY_WITH: "There the leader writes the znode itself. In a quorum it asks a "
+            "controller, and all of them sleep.",
+            NEITHER: "Up to Kafka 2.6 no controller was asked: the leader wrote into ZooKeeper, "
+            "which is awake here.",
+        },
+        hint="Where is the ISR kept in each cluster? Who may write there?",
+    )
+
+
+def shrunk(zookeeper: int, quorum: int) -> str:
+    """By the sizes of the two ISRs, of two replicas."""
+    if zookeeper > 1:
+        return NEITHER
+    return ONLY_WITH if quorum > 1 else BOTH_SHRINK
+
+
 ALL_STOPS, RECORDS_GO, ALL_GOES = (
     "Nothing: a cluster without controllers is no cluster",
     "Records go on, and nothing else",

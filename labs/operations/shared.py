@@ -26,7 +26,7 @@ CONFIG = {
 }
 
 ledger = Ledger("09_operations")
-cluster = LabCluster(CONFIG, Cluster.mend).cluster
+cluster = LabCluster(CONFIG, Cluster.mend, metadata="zookeeper").cluster
 
 _numbers = count(1)
 

@@ -46,7 +46,8 @@ def _is_preferred(partition: PartitionState) -> bool:
     return partition.leader == partition.assignment[0]
 
 
-cluster = LabCluster(CONFIG, mend=_prepare).cluster
+clusters = LabCluster(CONFIG, mend=_prepare)
+cluster, with_zookeeper = clusters.cluster, clusters.with_zookeeper
 
 
 def fresh(name: str) -> str:
@@ -55,8 +56,8 @@ def fresh(name: str) -> str:
 
 
 def partitions(on: Cluster, topic: str) -> int:
-    """How many a topic has, as ZooKeeper has it."""
-    return len(on.children(f"/brokers/topics/{topic}/partitions"))
+    """How many a topic has, as ZooKeeper or the quorum has it."""
+    return len(on.view.partitions(topic))
 
 
 def fill(on: Cluster, topic: str, each: int) -> None:

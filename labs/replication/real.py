@@ -1,6 +1,7 @@
-"""The real cluster of this lab: three brokers and a ZooKeeper.
+"""The real cluster of this lab: three brokers, and a ZooKeeper or a quorum of controllers.
 
-    cluster = real.cluster()      running and whole: started or mended if need be
+    cluster = real.cluster()            running and whole: started or mended if need be
+    cluster = real.with_zookeeper()     the one with ZooKeeper, for claims about ZooKeeper
 
 Sessions end after 6 seconds, and a follower may lag for 3: shorter than Kafka's own 18 and 30, so
 that nobody waits long. A paused follower leaves the ISR before its session ends.
@@ -18,4 +19,5 @@ CONFIG = {
     "auto.create.topics.enable": "false",
 }
 
-cluster = LabCluster(CONFIG, Cluster.mend).cluster
+clusters = LabCluster(CONFIG, Cluster.mend)
+cluster, with_zookeeper = clusters.cluster, clusters.with_zookeeper

@@ -14,4 +14,4 @@ CONFIG = {
     "auto.leader.rebalance.enable": "false",
 }
 
-cluster = LabCluster(CONFIG).cluster
+cluster = LabCluster(CONFIG, metadata="zookeeper").cluster

@@ -39,7 +39,7 @@ CLIENT_REQUESTS = (  # all that a consumer and a producer send
 )
 
 ledger = Ledger("04_streams")
-cluster = LabCluster(CONFIG).cluster
+cluster = LabCluster(CONFIG, metadata="zookeeper").cluster
 
 
 class TextRecord(NamedTuple):

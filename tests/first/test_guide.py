@@ -2,6 +2,7 @@
 
 import builtins
 import json
+import sys
 from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
@@ -13,7 +14,7 @@ import pytest
 from engine.errors import ApiException, ErrorCode
 from tests.labs.order import LABS, Learner
 from widgets.cells import Code, Notebook
-from widgets.guide import Guide
+from widgets.guide import Guide, shared_clusters
 
 BOOK = [
     "# A lab",
@@ -40,6 +41,10 @@ def folder(tmp_path: Path) -> Path:
     ]
     (tmp_path / "lab.ipynb").write_text(json.dumps({"cells": cells}))
     return tmp_path
+
+
+class SharedCluster:
+    """In the place of a cluster."""
 
 
 class Reader:
@@ -156,6 +161,25 @@ def test_what_another_section_makes_by_the_same_words_is_the_same(reader: Reader
     assert reader.run(BOOK[11]) == ""
     reader.run(BOOK[6])
     assert "`cluster`" in reader.run(BOOK[11])
+
+
+def test_a_cluster_that_sections_share_is_not_stopped(
+    reader: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A name gets another cluster: the old one is stopped, unless it is a lab's shared one."""
+
+    def rebound(old: SharedCluster) -> list[SharedCluster]:
+        reader.names["cluster"] = old
+        reader.guide.begin("cluster = SharedCluster()")
+        reader.names["cluster"] = SharedCluster()
+        return reader.guide.end()
+
+    module = SimpleNamespace(Cluster=SharedCluster)
+    monkeypatch.setitem(sys.modules, "engine.cluster.cluster", module)
+    own, shared = SharedCluster(), SharedCluster()
+    shared_clusters.add(shared)
+    assert rebound(own) == [own]
+    assert rebound(shared) == []
 
 
 def test_what_the_learner_made_is_nobody_elses(reader: Reader) -> None:

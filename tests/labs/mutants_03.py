@@ -243,7 +243,7 @@ MUTANTS = [
     Mutant(
         "the other group asks for metadata, a static member goes, and no topic is new to a group",
         "C126 C132 C133 C134",
-        "triggers-predict triggers-news triggers-causes triggers-verdict",
+        "triggers-predict triggers-news triggers-causes triggers-verdict triggers-znodes-verdict",
         [
             ('quick.add("a")', 'quick.add("a", metadata_max_age_ms=600_000)'),
             ('quick.add("c")', 'quick.add("c", metadata_max_age_ms=600_000)'),

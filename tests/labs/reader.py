@@ -2,7 +2,7 @@
 the outputs that are saved beside the notebook (widgets/saved.py)."""
 
 import ast
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
 from io import StringIO
 from pathlib import Path
@@ -37,10 +37,15 @@ class Reader:
                 if isinstance(last, ast.Expr):
                     value = eval(compile(ast.Expression(last.value), cell.id, "eval"), self.names)
         finally:
-            cluster = self.names.get("cluster")
-            if isinstance(cluster, Cluster) and cluster not in self.clusters:
-                self.clusters.append(cluster)
+            for cluster in self._named():
+                if isinstance(cluster, Cluster) and cluster not in self.clusters:
+                    self.clusters.append(cluster)
         return printed.getvalue(), value
+
+    def _named(self) -> Iterator[Any]:
+        """The cluster of a lab, the one beside it, and two that are shown side by side."""
+        yield from (self.names.get(name) for name in ("cluster", "beside"))
+        yield from self.names.get("clusters", {}).values()
 
     def through(self, *names: str) -> Any:
         """These cells; the value that the last of them shows."""

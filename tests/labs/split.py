@@ -164,7 +164,7 @@ def main(paths: Iterable[Path]) -> None:
     for path in paths:
         split(path)
     for path in (LABS / FOLDER).glob("*.json"):  # of labs that have another name now
-        if not (LABS / f"{path.stem}.ipynb").exists():
+        if path.stem != "kraft" and not (LABS / f"{path.stem}.ipynb").exists():
             path.unlink()
 
 

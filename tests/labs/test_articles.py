@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from widgets.ledger import articles, coverage
+from tests.labs.reader import Reader
+from widgets.ledger import articles, basis, coverage
 from widgets.ledger.claims import OURS, TESTED, load
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -76,3 +77,29 @@ def test_also_seen_with_kafka_names_a_test_that_is_there() -> None:
 def test_the_labs_with_claims_decide_all_that_can_be_decided_today() -> None:
     found = coverage.all_decided(ROOT / "labs")
     assert found.keys() == CLAIMS.keys()
+
+
+def test_a_second_verdict_is_another_one_and_names_what_shows_it_without_zookeeper() -> None:
+    """A cell of lab 10, or a test that starts a cluster of controllers."""
+    cells = {cell.id for cell in Reader(ROOT / "labs" / "10_kraft.ipynb").cells}
+    second = {key: claim.today for key, claim in CLAIMS.items() if claim.today}
+    assert second.keys() >= {"C073", "C074", "C080", "C093", "C094", "C095"}
+    for key, today in second.items():
+        assert today.verdict != CLAIMS[key].verdict, key
+        if today.is_test:
+            file, _, name = today.shown.partition("::")
+            text = (ROOT / file).read_text(encoding="utf-8")
+            assert f"def {name}(" in text and "kraft" in text, f"{key}: there is no {today.shown}"
+        else:
+            lab, _, cell = today.shown.partition(" ")
+            assert lab == "10_kraft" and cell in cells, f"{key}: there is no {today.shown}"
+
+
+def test_a_second_verdict_is_on_the_card_and_on_the_page() -> None:
+    claim = CLAIMS["C073"]
+    assert claim.today is not None
+    page = "\n".join(articles.made(coverage.all_decided(ROOT / "labs")).values())
+    assert "today, without ZooKeeper.** No broker tries anything" in page
+    card = basis.html(claim)
+    assert ">wrong</span>. No broker tries anything" in card
+    assert "decided with ZooKeeper" in card

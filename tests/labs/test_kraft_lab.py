@@ -32,6 +32,8 @@ REAL = {
     "topic": ("topic-predict", "topic-view", "topic", "topic-outcome", "topic-all"),
     "active": ("active-predict", "active", "active-outcome"),
     "fenced": ("fenced-predict", "fenced", "fenced-outcome"),
+    "twins": ("twins-predict", "twins-zookeeper", "twins-quorum", "twins", "twins-outcome"),
+    "shrink": ("shrink-predict", "shrink", "shrink-run", "shrink-outcome"),
     "minority": ("minority-predict", "minority", "minority-outcome"),
 }
 

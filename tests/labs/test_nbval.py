@@ -24,6 +24,7 @@ CELLS = {  # source, metadata
     "situation": ("6", {"tags": ["nbval-ignore-output", "situation"]}),
     "last": ("7", {}),
 }
+SWITCH = 'metadata = "zookeeper"  # change me: kraft\nmetadata'
 SAVED = {"same": "2", "other": "five", "picture": "nobody looks at it", "last": "7"}
 
 
@@ -49,12 +50,17 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, st
     (labs / ".saved").mkdir()
     (labs / ".saved/01_lab.json").write_text(json.dumps(saved))
     nbformat.write(notebook, labs / "02_lab.ipynb")  # of which nothing is saved
+    switch = new_notebook(cells=[new_code_cell(SWITCH, id="mode"), new_code_cell("3", id="three")])
+    nbformat.write(switch, labs / "00_start.ipynb")
+    modes = {"mode": [said("'zookeeper'")], "three": [said("3")]}
+    (labs / ".saved/00_start.json").write_text(json.dumps(modes))
+    (labs / ".saved/kraft.json").write_text(json.dumps({"00_start": {"mode": "'kraft'"}}))
     (labs / "yours").mkdir()
     nbformat.write(notebook, labs / "yours/01_lab.ipynb")
     command = [sys.executable, "-m", "pytest", "--nbval", "-v", "-p", "no:cacheprovider"]
     command += ["-p", "no:nbval", "-p", "tests.lean", "-c", "/dev/null", "--rootdir", str(labs)]
     told = subprocess.run(
-        [*command, "01_lab.ipynb", "02_lab.ipynb", "yours/01_lab.ipynb"],
+        [*command, "00_start.ipynb", "01_lab.ipynb", "02_lab.ipynb", "yours/01_lab.ipynb"],
         cwd=labs,
         env=os.environ | {"PYTHONPATH": str(LABS.parent), "PY_COLORS": "0"},
         capture_output=True,
@@ -64,9 +70,11 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, st
     ).stdout
     found: dict[str, dict[str, str]] = {"01_lab": {}, "02_lab": {}, "yours/01_lab": {}}
     for lab, place, outcome in re.findall(r"^(\S+?)\W+ipynb::Cell (\d+) (\w+)", told, re.M):
-        found[lab][list(CELLS)[int(place)]] = outcome
+        if lab in found:
+            found[lab][list(CELLS)[int(place)]] = outcome
     assert all(each.keys() == CELLS.keys() for each in found.values()), told
-    return found
+    both = re.findall(r"^00_start\W+ipynb(@kraft|)::Cell (\d) (\w+)", told, re.M)
+    return found | {"modes": {f"{place}{mode}": outcome for mode, place, outcome in both}}
 
 
 def test_an_output_that_is_as_saved_passes(outcomes: dict[str, dict[str, str]]) -> None:
@@ -97,3 +105,9 @@ def test_a_lab_of_which_nothing_is_saved_fails(outcomes: dict[str, dict[str, str
 
 def test_a_learner_s_copy_elsewhere_runs(outcomes: dict[str, dict[str, str]]) -> None:
     assert set(outcomes["yours/01_lab"].values()) == {"PASSED"}
+
+
+def test_a_lab_with_a_switch_runs_in_both_modes(outcomes: dict[str, dict[str, str]]) -> None:
+    """With the word replaced it shows what is saved, but for the cell that is listed."""
+    cells = {"0", "1", "0@kraft", "1@kraft"}
+    assert outcomes["modes"] == dict.fromkeys(cells, "PASSED")

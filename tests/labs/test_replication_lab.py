@@ -140,12 +140,18 @@ DISASTER = {
 MUTANTS = [
     Mutant(
         "both partitions have the same replicas, and the dead broker is back too soon",
-        "C042 C047 C094",
+        "C042 C047",
         "copies-predict copies copies-verdict",
         [
             ("[1, 2], [3, 2]", "[1, 2], [1, 2]"),
             ("(2, 3))\nafter", "(2, 3))\ncluster.mend()\nafter"),
         ],
+    ),
+    Mutant(
+        "the dead broker is back before ZooKeeper is asked",
+        "C094",
+        "copies-predict copies-znode-verdict",
+        [("== 2)\nleft", "== 2)\nbeside.mend()\nleft")],
     ),
     Mutant(
         "a producer that asks ZooKeeper",

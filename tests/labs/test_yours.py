@@ -102,6 +102,22 @@ def test_a_pull_after_a_day_of_work_brings_the_next_version(page: Page, root: Pa
     assert page.title(LAB).startswith("# Newer: ")
 
 
+def test_a_lab_is_opened_in_the_mode_that_the_environment_names(page: Page) -> None:
+    """Binder's is kraft. The learner's own version keeps the learner's word."""
+    assert mode(page) == ['metadata = "zookeeper"  # change me: kraft']
+    page.save(LAB, "mine")
+    page.manager.metadata = "kraft"
+    assert mode(page) == ['metadata = "zookeeper"  # change me: kraft']
+    asyncio.run(page.manager.delete(LAB))
+    assert mode(page) == ['metadata = "kraft"  # change me: zookeeper']
+
+
+def mode(page: Page) -> list[str]:
+    """The line with the switch."""
+    lines = [line for cell in page.open(LAB)["cells"] for line in cell["source"].splitlines()]
+    return [line for line in lines if line.startswith("metadata = ")]
+
+
 def test_a_lab_that_nobody_has_worked_on_cannot_be_deleted(page: Page, root: Path) -> None:
     with pytest.raises(HTTPError, match="nothing of yours to delete"):
         asyncio.run(page.manager.delete(LAB))

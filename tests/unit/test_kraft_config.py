@@ -5,6 +5,7 @@ from argparse import Namespace
 import pytest
 
 from engine.cli.broker import settings_of
+from engine.cluster import defaults
 from engine.config.kraft import KRaftBrokerConfig
 from engine.errors import ApiException
 
@@ -87,3 +88,10 @@ def test_a_controller_in_the_same_process_listens_where_the_voters_say():
     assert (config.controller_listener.host, config.controller_listener.port) == (
         *("127.0.0.1", 9193),
     )
+
+
+def test_a_cluster_with_zookeeper_may_be_given_the_settings_of_a_quorum():
+    """They are left out for its brokers; a key that no mode knows stays, and is refused."""
+    both = {"zookeeper.session.timeout.ms": "4000", "broker.session.timeout.ms": "4000"}
+    left = defaults.without_quorum(both | {"broker.sesion.timeout.ms": "1"})
+    assert left == {"zookeeper.session.timeout.ms": "4000", "broker.sesion.timeout.ms": "1"}

@@ -19,7 +19,7 @@ from typing import NamedTuple
 
 from widgets.ledger import basis, chips, coverage
 from widgets.ledger.cases import CellCases, cases_of
-from widgets.ledger.claims import PLACES, VERDICTS, ArticleClaim, Place, load
+from widgets.ledger.claims import PLACES, VERDICTS, ArticleClaim, Place, VerdictToday, load
 from widgets.ledger.coverage import Decided
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -37,7 +37,8 @@ INTRO = """# {title}
 What this article says, in its order and in our words. The coloured word is our verdict, for Apache
 Kafka 2.8 with ZooKeeper; below are the reason, what changed after 2.8
 ([more on that](../kraft.md)), [what the verdict rests on](../coverage.md#kinds-and-places), and the
-cell that decides it. The fold says what that cell looks at, and what would have spoken against it.
+cell that decides it. Where a cluster without ZooKeeper gives another answer, a second coloured word
+says so. The fold says what that cell looks at, and what would have spoken against it.
 
 {counts}
 """
@@ -123,12 +124,23 @@ def _entry(claim: ArticleClaim, where: Decided | None) -> Iterator[str]:
     if changed := claim.later or claim.since:
         yield f"**After 2.8:** {_plain(changed)}"
         yield ""
+    if claim.today:
+        chip = chips.image(claim.today.verdict)
+        yield f"{chip} **today, without ZooKeeper.** {_today(claim.today)}"
+        yield ""
     kind = basis.KINDS[claim.kind]
     rests = " · ".join([f"**{kind[0].upper()}{kind[1:]}**", *map(_place, claim.seen)])
     yield f"<small>{rests}<br>"
     yield f"{_link(claim, where)}, claim {claim.id}</small>"
     yield ""
     yield from _fold(claim, cases_of(where.source)[claim.id] if where else None)
+
+
+def _today(found: VerdictToday) -> str:
+    file, _, name = found.shown.partition("::" if found.is_test else " ")
+    target = f"../../{file}" if found.is_test else f"../../labs/{file}.ipynb"
+    kind = "test" if found.is_test else "cell"
+    return f"{_plain(found.words)} Shown by [{file}]({target}), {kind} `{name}`."
 
 
 def _head(claim: ArticleClaim) -> str:

@@ -3,6 +3,8 @@
     shown · on this cluster · with Apache Kafka 2.8.2: test_tools.py
     by definition · on this cluster
     told, not tested · by documents
+    shown · in the simulator · only our engine · decided with ZooKeeper
+    today, without ZooKeeper: wrong. The controllers vote ... (10_kraft active)
 
 The line stands on the card of a verdict. It is the same in every run, so it is no part of what a
 run has found: it is put into a card where a learner looks at it, in JupyterLab and on the site, and
@@ -13,6 +15,7 @@ import re
 from collections.abc import Mapping
 from html import escape
 
+from widgets.ledger.chips import COLORS
 from widgets.ledger.claims import ArticleClaim, Place
 
 KINDS = {"shown": "shown", "definition": "by definition", "told": "told, not tested"}
@@ -21,7 +24,8 @@ CARD = re.compile(r'(<div id="(\w+)"[^>]*>.*?)(?=<details)', re.S)  # as ledger.
 
 
 def line(claim: ArticleClaim) -> str:
-    return " · ".join([KINDS[claim.kind], *map(_words, claim.seen)])
+    decided = ["decided with ZooKeeper"] if claim.needs == "zookeeper" else []
+    return " · ".join([KINDS[claim.kind], *map(_words, claim.seen), *decided])
 
 
 def html(claim: ArticleClaim) -> str:
@@ -29,7 +33,18 @@ def html(claim: ArticleClaim) -> str:
     tests = ", ".join(f"tests/real/{it.test}" for it in claim.seen if it.test)
     kind, _, rest = line(claim).partition(" · ")
     told = f"<b>{escape(kind)}</b> · {escape(rest)}"
-    return f'<div class="lab-basis" style="{LINE}" title="{escape(tests)}">{told}</div>'
+    return (
+        f'<div class="lab-basis" style="{LINE}" title="{escape(tests)}">{told}{today(claim)}</div>'
+    )
+
+
+def today(claim: ArticleClaim) -> str:
+    if claim.today is None:
+        return ""
+    verdict, words, shown = (escape(it) for it in claim.today)
+    color = f"color: {COLORS[verdict]}; font-weight: bold"
+    told = f'today, without ZooKeeper: <span style="{color}">{verdict}</span>. {words}'
+    return f"<div>{told} <i>({shown})</i></div>"
 
 
 def with_basis(cards: str, claims: Mapping[str, ArticleClaim]) -> str:

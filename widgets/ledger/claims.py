@@ -5,6 +5,7 @@
     kind  seen  against   what the verdict rests on, where it was seen, what turned it
     experiment  needs     what was planned to decide it, and what that takes
     later  since          what changed after 2.8: on the card, or on the article's page alone
+    today                 a second verdict, if a cluster without ZooKeeper gives another one
 
 Verdicts: holds; conditional (under stated conditions, or in part); outdated (it was so in an older
 release); wrong; opinion (no experiment settles it).
@@ -20,6 +21,10 @@ Kinds, by what the experiment can say:
 Places are those of PLACES. One that is followed by a test, `kafka test_tools.py::test_topics` for
 instance, names a test in tests/real, where the same was seen with Kafka itself. `engine` says that
 nothing but our own engine has shown it.
+
+A second verdict names what shows it: a cell ("10_kraft active") or a test, from the root of the
+repository. A claim whose `needs` is "zookeeper" is decided in a cluster that has one, whatever a
+lab's switch says.
 """
 
 import json
@@ -64,6 +69,18 @@ class Place(NamedTuple):
         return self.test.partition("::")[0]
 
 
+class VerdictToday(NamedTuple):
+    """What becomes of a claim in a cluster without ZooKeeper."""
+
+    verdict: str
+    words: str
+    shown: str  # "10_kraft active": a lab and its cell; or a test, from the root of the repository
+
+    @property
+    def is_test(self) -> bool:
+        return "::" in self.shown
+
+
 @dataclass(frozen=True)
 class ArticleClaim:
     id: str
@@ -79,6 +96,7 @@ class ArticleClaim:
     later: str = ""
     since: str = ""
     against: str = ""  # what turned the verdict, when it was tried; only of what is shown
+    today: VerdictToday | None = None
 
 
 def load(path: Path = FILE) -> dict[str, ArticleClaim]:
@@ -88,12 +106,14 @@ def load(path: Path = FILE) -> dict[str, ArticleClaim]:
         read = {
             "sources": tuple((it[0], it[1]) for it in row["sources"]),
             "seen": tuple(Place(*it.split()) for it in row["seen"]),
+            "today": VerdictToday(**row["today"]) if "today" in row else None,
         }
         claim = ArticleClaim(**row | read)
         assert claim.verdict in VERDICTS, f"{claim.id}: there is no verdict {claim.verdict!r}"
         assert claim.kind in KINDS, f"{claim.id}: there is no kind {claim.kind!r}"
         assert claim.seen, f"{claim.id}: it says nowhere where it was seen"
         assert all(it.name in PLACES for it in claim.seen), f"{claim.id}: {claim.seen}"
+        assert not claim.today or claim.today.verdict in VERDICTS, f"{claim.id}: {claim.today}"
         assert claim.id not in found, f"{claim.id} is there twice"
         found[claim.id] = claim
     return found

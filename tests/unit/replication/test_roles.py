@@ -258,6 +258,24 @@ class TestIsr:
         replicas.isr_withdrawn(proposal)
         assert replicas.proposals == [proposal]
 
+    def test_a_record_does_not_wait_for_a_replica_that_may_not_join(self, cluster):
+        """Broker 3 stops in order: it is out of the ISR, fetches once more, and ends. A record that
+        the others have is committed when 3 has been silent for the limit, though nobody appends or
+        fetches then."""
+        self.grown(cluster)
+        cluster.elect(1, isr=(1, 2))
+        for follower in (2, 3, 2, 3):
+            cluster.fetch(follower)
+        replicas, partition = cluster[1].replicas, cluster[1].partition
+        (proposal,) = replicas.proposals
+        cluster.produce("b")
+        for _ in range(3):
+            cluster.fetch(2)
+        assert partition.followers[2].end == 2 and partition.high_watermark == 1
+        cluster.now += LAG_MS + 1
+        replicas.isr_withdrawn(proposal)
+        assert partition.high_watermark == 2
+
     def test_an_answer_that_comes_too_late(self, cluster):
         self.grown(cluster)
         self.lag(cluster)

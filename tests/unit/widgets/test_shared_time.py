@@ -7,6 +7,7 @@ import pytest
 from engine.cluster.recording import Recording
 from proof.storms.trace import Trace
 from tests.unit.widgets.cluster import Cluster
+from tests.unit.widgets.test_cluster_view import go
 from widgets import (
     ClusterView,
     GroupView,
@@ -161,3 +162,19 @@ def test_two_views_can_tell_each_other_at_the_same_time(recording):
     for view in views:
         view.close()
     assert not set(views) & set(SharedTime.of(recording)._views)
+
+
+def test_two_runs_may_share_a_clock():
+    """Two clusters are watched at the same time: a view of the one follows a view of the other."""
+    left, right = ClusterView(Cluster(partitions={})), ClusterView(Cluster(partitions={}))
+    for view in (left, right):
+        go(view, 1000)
+    left.do("seek", 0.01)
+    assert left.head is not None and right.head is None
+    right.share_clock(left)
+    left.do("seek", 0.05)
+    assert right.head == left.head is not None
+    right.do("live")
+    assert left.head is None
+    for view in (left, right):
+        view.close()
