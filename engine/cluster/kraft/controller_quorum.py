@@ -31,6 +31,7 @@ from engine.config.kraft import by_role
 from engine.errors import invalid_config, invalid_request
 from engine.metadata.meta_properties import read_meta_properties
 from engine.raft.bootstrap import format_directory, random_id
+from engine.storage.directory import METADATA
 
 CONTROLLERS = "controllers"  # all of them
 COMBINED = {"process.roles": "broker,controller"}
@@ -97,6 +98,11 @@ class ControllerQuorum:
 
     def within(self, one: End, other: End) -> bool:
         return False  # a controller can be cut off from all controllers
+
+    def log_directories(self) -> list[Path]:
+        """Where each voter has the metadata log."""
+        names = [*self.controllers] or [f"broker-{number}" for number in self._combined]
+        return [self._data / name / METADATA for name in names]
 
     # -- for brokers ---------------------------------------------------------------------
 
