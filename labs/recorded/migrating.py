@@ -14,7 +14,6 @@ the end of its log how far it is. The high watermark is what a majority of the d
 
 import json
 import threading
-from collections.abc import Mapping
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
@@ -125,6 +124,17 @@ class MigratingCluster:
         """Restart the broker: from now on it reads the log of the controllers."""
         self._stop(id)
         self._start(id, self._without_zookeeper(id))
+        self._await_started(id)
+
+    def kill_controller(self, id: int) -> None:
+        """SIGKILL: another one leads the quorum, and the migration."""
+        self._children[id].kill()
+        self._stopped.add(id)
+        self._tell("killed", id)
+
+    def restart_controller(self, id: int) -> None:
+        """One that was killed; the migration is not over."""
+        self._start(id, self._controller(id) | self._migration())
         self._await_started(id)
 
     def finalize(self, id: int) -> None:

@@ -107,8 +107,8 @@ class MetadataLogViewState:
 
     @property
     def about(self) -> float:
-        return self.left + (270 if self.wide else 74)
+        return self.left + (300 if self.wide else 74)
 
     @property
     def says(self) -> float:
-        return self.left + (390 if self.wide else 74)
+        return self.left + (420 if self.wide else 74)

@@ -101,13 +101,13 @@ def _records(log: LogMoment, mark: int, group: str, topics: TopicNames) -> Itera
 
 
 def _things(log: LogMoment, group: str, topics: TopicNames) -> Iterator[LogRow]:
-    """Each thing with its records; groups in their order, things as they came."""
+    """Each thing with its records; groups in their order, things by name."""
     found: dict[RecordSubject, list[MetadataLogEntry]] = {}
     for entry in log.records.values():
         about = subject(entry, topics)
         if entry.record != NO_OP and (not group or about.group == group):
             found.setdefault(about, []).append(entry)
-    for about in sorted(found, key=lambda it: GROUPS.index(it.group)):
+    for about in sorted(found, key=lambda it: (GROUPS.index(it.group), it.name)):
         yield LogRow(LogRowKind.THING, tuple(found[about]), about)
 
 
