@@ -1,12 +1,13 @@
 """Apache Kafka 3.9.1 goes from ZooKeeper to KRaft, while a producer writes with acks=all.
 
  0 s   ZooKeeper and three brokers, which know of controllers that are not there yet
-10 s   three controllers start      the leader takes /controller and /migration, and copies the
+ 3 s   three controllers start      the leader takes /controller and /migration, and copies the
                                     tree into its log: MIGRATION
        a topic is created           a record, and then a znode: dual writes
-30 s   the brokers are restarted    one by one, as brokers of KRaft
-60 s   the controllers, too         without the migration: POST_MIGRATION, and no way back
-75 s   ZooKeeper is stopped         nobody notices; a topic is a record, and no znode
+20 s   that leader is killed        another one takes both znodes, and goes on
+35 s   the brokers are restarted    one by one, as brokers of KRaft
+75 s   the controllers, too         without the migration: POST_MIGRATION, and no way back
+90 s   ZooKeeper is stopped         nobody notices; a topic is a record, and no znode
 """
 
 import tempfile
@@ -18,6 +19,7 @@ from engine.cluster.kraft.metadata_log_reader import LOG_TRACK
 from engine.cluster.recording import Recorder
 from recorded.migrating import BROKERS, CONTROLLERS, MigratingCluster
 
+TOPICS = "orders", "teas", "pots"
 MIGRATION, POST_MIGRATION = 1, 3  # as ZkMigrationState has them
 
 
@@ -48,10 +50,18 @@ def migrate(cluster: MigratingCluster) -> None:
     cluster.topic("teas")
     until("its znode", lambda: cluster.znode("/brokers/topics/teas"))
     beat(cluster)
+    leader = cluster.leader()
+    cluster.step("the leader of the quorum is killed, in the middle of the migration", "kill")
+    cluster.kill_controller(leader)
+    until("another one in ZooKeeper", lambda: migrates(cluster) not in (leader, -1))
+    cluster.topic("pots")
+    until("its znode", lambda: cluster.znode("/brokers/topics/pots"))
+    cluster.restart_controller(leader)
+    beat(cluster)
     cluster.step("brokers are restarted, one by one, without ZooKeeper", "brokers")
     for id in BROKERS:
         cluster.leave_zookeeper(id)
-        until("all in sync", lambda: cluster.in_sync("orders") and cluster.in_sync("teas"))
+        until("all in sync", lambda: all(map(cluster.in_sync, TOPICS)))
     beat(cluster)
     cluster.step("controllers are restarted without the migration: no way back", "finalise")
     leader = cluster.leader()
@@ -64,6 +74,11 @@ def migrate(cluster: MigratingCluster) -> None:
     cluster.topic("cups")
     until("cups in sync", lambda: cluster.in_sync("cups"))
     beat(cluster)
+
+
+def migrates(cluster: MigratingCluster) -> int:
+    """The controller that writes to ZooKeeper; -1: none."""
+    return int((cluster.znode("/migration") or {}).get("kraft_controller_id", -1))
 
 
 def beat(cluster: MigratingCluster) -> None:
