@@ -135,7 +135,6 @@ class Cluster:
         self._rules = rule_files(rules or {}, self.data / "rules")
         self._recorders: list[Recorder] = []
         self._znodes: ZnodeWatcher | None = None
-        self._metadata_log: MetadataLogReader | None = None
         own = self._security.settings() if self._security else {}
         self._clients = Clients(lambda: self.bootstrap, own)
         for number in range(brokers):
@@ -440,9 +439,7 @@ class Cluster:
         """The records of the quorum's log, without ZooKeeper: see metadata_log_reader.py."""
         if self._quorum is None:
             raise invalid_request('this cluster has ZooKeeper: see metadata="kraft"')
-        if self._metadata_log is None:
-            self._metadata_log = MetadataLogReader(self._quorum.log_directories)
-        return self._metadata_log
+        return self._quorum.metadata_log
 
     def record(
         self,

@@ -28,6 +28,7 @@ from engine.cluster.kafka_process import LOG4J, LOGGING, MADE, command
 from engine.cluster.kraft.metadata_log_reader import MetadataLogReader
 from engine.cluster.ports import HOST, free_port
 from engine.cluster.state import BrokerState, ClusterState, ControllerState, Status, now
+from engine.cluster.znode_changes import ChangeKind
 from engine.cluster.znode_watcher import ZnodeWatcher
 from engine.cluster.zookeeper import ZookeeperServer
 from engine.config.properties import properties_text
@@ -107,12 +108,10 @@ class MigratingCluster:
 
     def start_controllers(self) -> None:
         """Their directories have the cluster's id, which is in ZooKeeper."""
-        nodes = {change.path: change.znode for change in self.znodes.changes()}
-        known = nodes["/cluster/id"]
-        assert known is not None, "brokers have started, so the cluster has an id"
+        known = until("the cluster's id", lambda: self.znode("/cluster/id"))
         for id in CONTROLLERS:
             directory = self.directory(id)
-            format_directory(directory, id, json.loads(known.data)["id"], now())
+            format_directory(directory, id, known["id"], now())
             level = FeatureLevelRecord(name=METADATA_VERSION, feature_level=LEVEL)
             first = encode_snapshot([encode_record(level)], 0, now())
             files.replace(directory / BOOTSTRAP, first)
@@ -216,9 +215,10 @@ class MigratingCluster:
         """The data of a znode; None: there is none."""
         found: dict[str, Any] | None = None
         for change in self.znodes.changes():
-            if change.path == path:
-                is_there = change.znode is not None and change.kind.value != "deleted"
-                found = json.loads(change.znode.data) if is_there and change.znode else None
+            if change.path == path and change.kind is ChangeKind.DELETED:
+                found = None
+            elif change.path == path and change.znode is not None:
+                found = json.loads(change.znode.data)
         return found
 
     def migration_states(self) -> list[int]:
@@ -266,6 +266,7 @@ class MigratingCluster:
                 log_end=ends.get(self._metadata(id), 0),
                 high_watermark=mark,
                 voters=CONTROLLERS,
+                epochs=self.log.epochs(),
             )
         return found
 

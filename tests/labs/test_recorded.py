@@ -331,7 +331,7 @@ def test_a_stand_makes_one(recorded, tmp_path):
     assert [it for it in run.events() if it.kind == "request"]
 
 
-# -- the migration ----------------------------------------------------------------------------------
+# -- the migration --------------------------------------------------------------------------------
 
 
 def test_a_migration_goes_through_its_phases(recorded):

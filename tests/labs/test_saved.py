@@ -37,7 +37,7 @@ MEASURED = {  # these may come out a little otherwise; `beside` says so where Ka
         *("one-three", "one-alone", "up-table", "noisy-sent"),
         *("lag-plant", "lag-tools", "lag-metrics", "lag-state"),
     },
-    "10_kraft": {"format", "topic", "topic-all", "active", "fenced", "minority"},  # ids and times
+    "10_kraft": {"format", "topic", "active", "fenced", "minority"},  # ids and times
     "challenges": {f"{name}-rule" for name in CHALLENGES},  # each tells how far it is
     "articles": {
         *("books-start", "books-topics", "books-messages", "books-servers", "books-download"),

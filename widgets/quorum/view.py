@@ -196,21 +196,21 @@ class QuorumView(SceneWidget):
         self.shared.tell(self, self._time)
 
     @property
-    def _began(self) -> int:
+    def began(self) -> int:
         """When the run's own time began, in the time of all views of it."""
         return 0 if self.real is None else self.real.start
 
     @property
     def _time(self) -> int | None:
-        return None if self.head is None else self.head + self._began
+        return None if self.head is None else self.head + self.began
 
     def follow(self, at: int | None) -> None:
         """Show this time here, because another view does."""
         with self.lock:
             self._turned = None
             self.head = None
-            if at is not None and at - self._began < self.end:
-                self.head = max(at - self._began, 0)
+            if at is not None and at - self.began < self.end:
+                self.head = max(at - self.began, 0)
             self.draw()
 
     def close(self) -> None:

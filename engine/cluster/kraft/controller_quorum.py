@@ -21,6 +21,7 @@ from typing import Any
 
 from engine.cluster.child import Child
 from engine.cluster.kraft.controller_process import ControllerProcess
+from engine.cluster.kraft.metadata_log_reader import MetadataLogReader
 from engine.cluster.link_faults import End, LinkFaults, controller
 from engine.cluster.metadata_servers import MetadataAddress
 from engine.cluster.observer import Observer
@@ -58,6 +59,7 @@ class ControllerQuorum:
             for number in range(1, count + 1)
         }
         self._combined = dict.fromkeys(range(1, brokers + 1) if count == 0 else (), 0)  # ports
+        self.metadata_log = MetadataLogReader(self._log_directories)
         self._cluster_id = ""
         self._expected: set[str] = set()  # those that should run
 
@@ -99,7 +101,7 @@ class ControllerQuorum:
     def within(self, one: End, other: End) -> bool:
         return False  # a controller can be cut off from all controllers
 
-    def log_directories(self) -> list[Path]:
+    def _log_directories(self) -> list[Path]:
         """Where each voter has the metadata log."""
         names = [*self.controllers] or [f"broker-{number}" for number in self._combined]
         return [self._data / name / METADATA for name in names]

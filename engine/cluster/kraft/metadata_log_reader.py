@@ -100,6 +100,12 @@ class MetadataLogReader:
         with self._lock:
             return {directory: cursor.end for directory, cursor in self._cursors.items()}
 
+    def epochs(self) -> tuple[tuple[int, int], ...]:
+        """Each epoch of the log, and the offset of its first record."""
+        with self._lock:
+            first = {epoch: offset for offset, epoch in sorted(self._epochs.items(), reverse=True)}
+        return tuple(sorted(first.items()))
+
     def track(self) -> Callable[[], list[Any] | None]:
         """For a recording: each call returns what is new, as rows."""
         number = 0

@@ -104,6 +104,7 @@ def test_the_record_of_the_later_leader_replaces_one_that_no_majority_had(voters
     old.lead(2, 102)
     old.append(IDLE, epoch=2)
     assert said(reader.entries(5)) == [("record", 2, 2, "NoOpRecord")]
+    assert reader.epochs() == ((1, 0), (2, 1))
 
 
 def test_a_record_of_an_old_leader_that_comes_late_is_not_shown(voters, reader):
