@@ -146,6 +146,9 @@ def summary(entry: MetadataLogEntry) -> str:
             migrating = "still with ZooKeeper, " if fields.get("isMigratingZkBroker") else ""
             fenced = "fenced" if fields.get("fenced") else "not fenced"
             return f"{migrating}epoch {fields['brokerEpoch']}, {fenced}, {_listeners(fields)}"
+        case "RegisterControllerRecord":
+            ready = "ready for a migration" if fields["zkMigrationReady"] else "in no migration"
+            return f"{ready}, {_listeners(fields)}"
         case "BrokerRegistrationChangeRecord":
             return _change_of_broker(fields)
         case "ConfigRecord":
