@@ -259,8 +259,7 @@ class MigratingCluster:
         found = {}
         for id in started:
             epoch, leader = self._election(id)
-            status = self._status(id)
-            role = "leader" if leader == id else "follower" if leader >= 0 else "unattached"
+            status, role = self._status(id), self._role(id)
             found[id] = ControllerState(
                 *(status, status is Status.UP, self._pid(id), self._ports[id], role, epoch, leader),
                 log_end=ends.get(self._metadata(id), 0),
@@ -269,6 +268,14 @@ class MigratingCluster:
                 epochs=self.log.epochs(),
             )
         return found
+
+    def _role(self, id: int) -> str:
+        """A leader that was killed has no newer epoch in its file when it starts again."""
+        epoch, leader = self._election(id)
+        newest = max(self._election(each)[0] for each in CONTROLLERS)
+        if leader == id:
+            return "leader" if epoch == newest else "resigned"
+        return "follower" if leader >= 0 else "unattached"
 
     def _election(self, id: int) -> tuple[int, int]:
         """The epoch and the leader that a controller knows; -1: none."""

@@ -44,7 +44,9 @@ def test_a_topic_as_records_and_the_quorum_on_the_same_clock(
 
     quorum = notebook.run("quorum = QuorumView(cluster)\nquorum").locator(".lab-stage")
     expect(quorum.locator('[data-key^="node 10"]')).to_have_count(3)
-    leader = notebook.run(KILL).inner_text().split()[-1]
+    killed = notebook.run(KILL)
+    expect(killed).to_contain_text("killed")
+    leader = killed.inner_text().split()[-1]
     dead = quorum.locator(f'[data-key="node {leader}"]')
     expect(dead).to_have_attribute("aria-label", re.compile(": down"))
     quorum.screenshot(path=SCREENSHOTS / "quorum_of_cluster_dark.png")

@@ -14,7 +14,7 @@ from typing import Any
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.link_faults import FIRST_CONTROLLER, controller
 from engine.cluster.state import ClusterState, ControllerState, Status
-from engine.errors import ErrorCode
+from engine.errors import ErrorCode, invalid_request
 from engine.model import NO_BROKER
 from engine.raft.messages import VoteRequest, VoteResponse
 from engine.raft.model import OffsetAndEpoch
@@ -47,12 +47,12 @@ class ClusterQuorum:
         self.run_source: RunSource = (
             LiveRun.of(source) if self.cluster is not None else RunSource(film_of(source))
         )
-        first = self.run_source.at(self.run_source.start)
-        self.film = QuorumFilm(frozenset(first.controllers))
-        self.film.nodes = {id: [UNBORN] for id in sorted(first.controllers)}
+        self.film = QuorumFilm()
         self._until = self.run_source.start - 1
         self._event = 0
         self.update()
+        if not self.film.nodes:
+            raise invalid_request("there are no controllers here: their metadata is in ZooKeeper")
 
     @property
     def start(self) -> int:
@@ -113,6 +113,7 @@ class ClusterQuorum:
     # -- states ----------------------------------------------------------------------------
 
     def _see_state(self, state: ClusterState) -> None:
+        self.film.voters |= frozenset(state.controllers)
         for id, node in state.controllers.items():
             last = self.film.nodes.setdefault(id, [UNBORN])[-1]
             self._see(id, _moment(node, state.at - self.start, last, self.start))

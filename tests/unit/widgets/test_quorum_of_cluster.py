@@ -5,6 +5,7 @@ import pytest
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.recording import Recording
 from engine.cluster.state import BrokerState, ClusterState, ControllerState, Status
+from engine.errors import ApiException
 from widgets import MetadataLogView, QuorumView
 
 T = 1_700_000_000_000
@@ -100,6 +101,22 @@ def test_a_request_that_a_dead_voter_never_answers_is_lost(view):
 def test_a_run_that_is_over_offers_no_faults(view):
     assert not any(shape.acts for shape in view.picture.all() if shape.key.startswith("node"))
     assert "wait" not in {control["act"] for control in view.controls}
+
+
+def test_controllers_that_start_later_have_lanes_too():
+    """In a migration from ZooKeeper there are none at first."""
+    none = ClusterState(T - 1000, 1, {}, {})
+    view = QuorumView(Recording([none, *STATES], EVENTS))
+    assert view.plan().laned == [*VOTERS]
+    assert "leader" in {event.kind for event in view.film.events}
+    view.do("begin")
+    assert label(view, 101) == "controller-1: down, epoch 0 · on its disk, log up to offset 0"
+    view.close()
+
+
+def test_a_cluster_with_zookeeper_has_no_quorum():
+    with pytest.raises(ApiException, match="no controllers here"):
+        QuorumView(Recording([ClusterState(T, 1, {}, {})], []))
 
 
 def test_all_views_of_a_run_have_one_clock(view, recording):
