@@ -190,14 +190,14 @@ def _thing(state: MetadataLogViewState, row: LogRow, y: float) -> list[SceneShap
     room = state.record - state.left + 100
     shapes = [text(f"thing {row.about.name}", x, y + 16, fit(row.about.name, room, 12, bold=True),
                    look="bold", label=purpose(newest))]  # fmt: skip
-    x = state.about if state.wide else state.right - 140
     shown = row.entries[-HISTORY:]
+    x = state.about if state.wide else state.right - sum(_offset_width(it) + 4 for it in shown)
     if earlier := len(row.entries) - len(shown):
         words = f"{earlier} earlier"
         shapes.append(text(f"earlier {row.about.name}", x - 6, y + 16, words, UP_TO, look="tiny"))
     for entry in shown:
         words = str(entry.offset)
-        wide, committed = width_of(words, 11, bold=True) + 10, entry.offset < state.mark
+        wide, committed = _offset_width(entry), entry.offset < state.mark
         look = "leader" if committed else "follower"
         inside = [
             rect("cell", 0, 3, wide, CELL, 3, look=look),
@@ -212,6 +212,10 @@ def _thing(state: MetadataLogViewState, row: LogRow, y: float) -> list[SceneShap
     shapes.append(text(f"says {row.about.name}", start, y + (16 if state.wide else 31),
                        fit(says, state.right - start, 11), look="soft"))  # fmt: skip
     return shapes
+
+
+def _offset_width(entry: MetadataLogEntry) -> float:
+    return width_of(str(entry.offset), 11, bold=True) + 10
 
 
 def _mark(state: MetadataLogViewState, row: LogRow, y: float) -> list[SceneShape]:
