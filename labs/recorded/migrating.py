@@ -108,10 +108,11 @@ class MigratingCluster:
 
     def start_controllers(self) -> None:
         """Their directories have the cluster's id, which is in ZooKeeper."""
-        known = until("the cluster's id", lambda: self.znode("/cluster/id"))
+        until("the cluster's id", lambda: self.znode("/cluster/id"))
+        cluster_id = (self.znode("/cluster/id") or {})["id"]
         for id in CONTROLLERS:
             directory = self.directory(id)
-            format_directory(directory, id, known["id"], now())
+            format_directory(directory, id, cluster_id, now())
             level = FeatureLevelRecord(name=METADATA_VERSION, feature_level=LEVEL)
             first = encode_snapshot([encode_record(level)], 0, now())
             files.replace(directory / BOOTSTRAP, first)
