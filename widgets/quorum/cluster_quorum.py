@@ -77,12 +77,6 @@ class ClusterQuorum:
     def is_cut(self) -> bool:
         return any(it.cut for it in self.run_source.at(self.run_source.end).links)
 
-    def poll(self, by: object) -> bool:
-        """Take in what is new; False: the cluster has ended."""
-        more = self.run_source.poll(by)
-        self.update()
-        return more
-
     def update(self) -> None:
         """States and events in the order of their times."""
         end = self.run_source.end

@@ -82,8 +82,11 @@ class QuorumView(SceneWidget):
         return QuorumLayout(self.film, at, end, self.head is None, self.width, pace)
 
     def poll(self) -> bool:
-        more = True if self.real is None else self.real.poll(self)  # without the lock
+        # Without the lock: a controller that hangs delays no click.
+        more = True if self.real is None else self.real.run_source.poll(self)
         with self.lock:
+            if self.real is not None:
+                self.real.update()
             if self._turned is not None and self.head is not None:
                 before, self._turned = self._turned, time.monotonic()
                 speed = SPEED if self.quorum else 1
