@@ -26,7 +26,9 @@ PART_LINES = 4_000  # of code, in each package: wire, storage, broker, broker/ha
 # Of code, in folders with all that is below them: docs/decisions/0012-sizes.md says where they are.
 BROKER = "wire storage replication controller coordinator broker zookeeper metadata config"
 GROUP_LINES = {
-    ("labs",): 7_690,  # 7,000, the appendix, learners' versions, the exam, lab 10, the switch
+    # 7,000, the appendix, learners' versions, the exam, lab 10, the switch; 420 for a recorded
+    # migration.
+    ("labs",): 8_110,
     # The goal was 34,200 before there is a quorum of controllers: docs/decisions/0012-sizes.md has
     # what was tried. What proves the engine and what streams with Spark stand beside it. The quorum
     # has 2,050: its Raft, the metadata records, their files, commands. 80 let a learner's rule into
@@ -34,8 +36,9 @@ GROUP_LINES = {
     # 5,100 are clusters without ZooKeeper: the quorum controller, the broker's side of it, their
     # processes, and their simulator. 420 are the shell, features and cluster-tool. 320 are TLS and
     # SASL of controllers, and what limits requests of administrators there. 230 are nodes that
-    # are copies of one process.
-    ("engine",): 48_780,
+    # are copies of one process. 210 are the metadata log, read for pictures, and what controllers
+    # tell of their votes.
+    ("engine",): 49_000,
     # 1,840 for fifteen challenges, in which a learner's rule takes the engine's place: seven of
     # them bring cases of their own. 940 for storms over a quorum of controllers.
     # 320 for both over clusters without ZooKeeper.
@@ -47,7 +50,7 @@ GROUP_LINES = {
     # the keys of a controller and the table of its APIs 75. The image of the metadata and the
     # broker without ZooKeeper took 2,300, the image as a tree of names 90, the keys and
     # connections of secured controllers 100.
-    tuple(f"engine/{part}" for part in BROKER.split()): 22_190,
+    tuple(f"engine/{part}" for part in BROKER.split()): 22_250,
 }
 
 # A letter in brackets keeps a pattern from finding itself.

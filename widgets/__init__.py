@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from widgets.measure.path_of_a_byte import PathOfAByte
     from widgets.measure.ratio_bars import RatioBars
     from widgets.measure.throttle_gauge import ThrottleGauge
+    from widgets.metadata_log.view import MetadataLogView
     from widgets.oracle.view import Oracle
     from widgets.progress.view import Progress
     from widgets.question.quiz import Predict, Question, Quiz
@@ -55,6 +56,7 @@ __all__ = [
     "IdeaMap",
     "LatencyView",
     "Ledger",
+    "MetadataLogView",
     "OperatorBoard",
     "Oracle",
     "PageMap",
@@ -88,6 +90,7 @@ _HOME = {
     "IdeaMap": "widgets.ideas.view",
     "LatencyView": "widgets.measure.latency_view",
     "Ledger": "widgets.ledger.ledger",
+    "MetadataLogView": "widgets.metadata_log.view",
     "OperatorBoard": "widgets.board.view",
     "Oracle": "widgets.oracle.view",
     "PageMap": "widgets.measure.page_map",

@@ -18,12 +18,11 @@ A pure function: the same moment makes the same picture, with a kernel or withou
 from dataclasses import replace
 
 from engine.model import TopicPartition
-from widgets import ensemble_scene, event_list, links, replicas, timeline
+from widgets import controllers_scene, ensemble_scene, event_list, links, replicas, timeline
 from widgets.broker_card import ANSWERS, DOWN, HEALED, OFFERS, faults, light
 from widgets.cluster_layout import HEADING, Box, ClusterLayout
 from widgets.ideas.idea import ideas
 from widgets.moment import ViewMoment
-from widgets.quorum import controllers
 from widgets.scene import (
     UP_TO,
     Act,
@@ -67,7 +66,9 @@ def picture(moment: ViewMoment) -> Scene:
         words, height = event_list.below(moment, plan.height, whole, foot)
     shapes = [
         *links.drawn(moment, plan),
-        controllers.keeper(moment, plan) if moment.state.controllers else _zookeeper(moment, plan),
+        controllers_scene.keeper(moment, plan)
+        if moment.state.controllers
+        else _zookeeper(moment, plan),
         *(_broker(moment, plan, number) for number in plan.brokers),
         *links.traffic(moment, plan),
         *(_clients(moment, plan) if plan.ends else ()),
@@ -121,13 +122,20 @@ def plan_of(moment: ViewMoment) -> ClusterLayout:
         for name, server in moment.state.zookeepers.items()
         for broker in server.brokers
     ]
-    if leads := controllers.active(moment):
+    if leads := controllers_scene.active(moment):
         sessions = [(broker, leads) for broker in brokers]
     using = tuple(sorted(each for each in sessions if each[0] in brokers))
     plan = ClusterLayout(brokers, 0, width, servers=tuple(sorted(servers)), sessions=using)
     inside = replicas.height(moment.partitions, plan.card_width - 2 * plan.indent)
     own = any(internal(partition.topic) for partition in moment.state.partitions)
     return replace(plan, inside=inside + (INTERNAL if own and not moment.topic else 0))
+
+
+def _keeper(moment: ViewMoment, plan: ClusterLayout) -> SceneShape:
+    """What has the metadata: the controllers, or ZooKeeper."""
+    if moment.state.controllers:
+        return controllers_scene.keeper(moment, plan)
+    return _zookeeper(moment, plan)
 
 
 def _zookeeper(moment: ViewMoment, plan: ClusterLayout) -> SceneShape:

@@ -15,11 +15,10 @@ of that. A click on a broker does the same here as there.
 Invariant: it is as high as the dock, or higher if the brokers need it; never lower.
 """
 
-from widgets import event_list, replicas, timeline
+from widgets import controllers_scene, event_list, replicas, timeline
 from widgets.broker_card import light
 from widgets.cluster_scene import about, offers
 from widgets.moment import ViewMoment
-from widgets.quorum import controllers
 from widgets.scene import Scene, SceneShape, fit, group, line, rect, text, width_of
 
 LOW = 330  # px: a lower frame gets the strip
@@ -109,8 +108,8 @@ def _state(moment: ViewMoment, y: float, whole: float) -> SceneShape:
     alive = sum(it.session is not None and it.answers for it in brokers.values())
     words = f"ZooKeeper: {alive} of {len(brokers)} sessions"
     if moment.state.controllers:
-        leads = controllers.active(moment)
-        words = f"controllers: {controllers.name_of(leads) if leads else 'nobody'} leads"
+        leads = controllers_scene.active(moment)
+        words = f"controllers: {controllers_scene.name_of(leads) if leads else 'nobody'} leads"
     cut = sorted({"–".join(sorted((it.source, it.target))) for it in moment.state.links if it.cut})
     if cut:
         words += f" · cut: {', '.join(cut)}"

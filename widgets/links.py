@@ -13,9 +13,9 @@ from engine.cluster.kraft.controller_quorum import CONTROLLERS
 from engine.cluster.state import ClusterState
 from engine.links import ZOOKEEPER
 from widgets.cluster_layout import ClusterLayout
+from widgets.controllers_scene import name_of
 from widgets.link_faults import follows
 from widgets.moment import ViewMoment
-from widgets.quorum.controllers import name_of
 from widgets.scene import ABOUT, Act, SceneShape, group, path, rect, text, travel, width_of
 from widgets.story import internal
 

@@ -43,6 +43,7 @@ ELECTION = Sort("★", "lead", 3)
 EXPIRY = Sort("◆", "rose", 3)
 LOSS = Sort("✂", "bad", 4)
 NEWS = Sort("○", "soft", 1)
+STEP = Sort("◎", "lead", 4)
 
 
 @dataclass(slots=True)
@@ -401,6 +402,10 @@ def _moved(story: Story, data: Facts) -> Told:
     )
 
 
+def _step(story: Story, data: Facts) -> Told:
+    return STEP, data["words"], data["short"], ""
+
+
 TELLERS: dict[str, Teller] = {
     "broker.started": _broker(CURE, "broker {broker} started, pid {pid}", "start {0}"),
     "broker.killed": _broker(FAULT, "broker {broker} killed (SIGKILL)", "kill {0}"),
@@ -454,6 +459,7 @@ TELLERS: dict[str, Teller] = {
     "transaction.changed": _aborted,
     "reassignment.began": _moves,
     "reassignment.done": _moved,
+    "migration.step": _step,
 }
 DEATHS = ("broker.killed", "broker.died", "broker.stopped")
 FATES = {f"broker.{fate}" for fate in ("started", "killed", "died", "paused", "resumed", "stopped")}

@@ -25,6 +25,14 @@ VIEWS = {
         "ZooKeeper",
         "What is there, what has just changed, and who was told. It goes from change to change.",
     ),
+    "MetadataLogView": (
+        "The metadata log",
+        "What the controllers write, record by record: what is committed, and what it changes.",
+    ),
+    "QuorumView": (
+        "The quorum",
+        "The controllers: who leads, who votes for whom, and how far each one's log is.",
+    ),
     "SegmentView": (
         "The log as files",
         "The leader's segments as they were at each moment.",

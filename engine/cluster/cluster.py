@@ -38,6 +38,7 @@ from engine.cluster.faults import STOP_TIMEOUT_S, Faults
 from engine.cluster.kafka_process import KAFKA, OURS, KafkaProcess, jars
 from engine.cluster.kafka_reporter import KafkaReporter
 from engine.cluster.kraft.controller_quorum import ControllerQuorum, check_controllers
+from engine.cluster.kraft.metadata_log_reader import LOG_TRACK, MetadataLogReader
 from engine.cluster.kraft.quorum_metadata_view import QuorumMetadataView
 from engine.cluster.link_faults import FIRST_CONTROLLER, End, LinkFaults, controller
 from engine.cluster.metadata_servers import DecidedMetadata, MetadataServers
@@ -445,22 +446,32 @@ class Cluster:
             self._znodes = ZnodeWatcher(self.zookeeper)
         return self._znodes
 
+    def metadata_log(self) -> MetadataLogReader:
+        """The records of the quorum's log, without ZooKeeper: see metadata_log_reader.py."""
+        if self._quorum is None:
+            raise invalid_request('this cluster has ZooKeeper: see metadata="kraft"')
+        return self._quorum.metadata_log
+
     def record(
         self,
         path: Path | str,
         *,
         znodes: bool = False,
+        metadata_log: bool = False,
         files: WantedFiles = (),
         tracks: Mapping[str, Track] = NO_TRACKS,
     ) -> Recorder:
         """Write states, events and tracks to a file, from now on; see recording.py.
 
         `znodes`: also the znodes and their changes; see znode_watcher.py.
+        `metadata_log`: also the records of the quorum's log; see metadata_log_reader.py.
         `files`: also the log files of some partitions (`["orders-0"]`), on all brokers or on some
         (`{"orders-0": [1]}`); see recorded_files.py.
         """
         if znodes:
             tracks = {**tracks, "znodes": self.znodes().track()}
+        if metadata_log:
+            tracks = {**tracks, LOG_TRACK: self.metadata_log().track()}
         if files:
             tracks = {**tracks, FILES_TRACK: FileTrack(self.directory, lambda: self.brokers, files)}
         recorder = Recorder(Path(path), self.state, self.events, tracks)

@@ -194,6 +194,10 @@ class ControllerState:
     voters: tuple[int, ...] = ()
     registered: tuple[int, ...] = ()  # brokers, by the records that it has applied
     fenced: tuple[int, ...] = ()  # of these
+    voted: int = NO_BROKER  # for whom it has voted in this epoch
+    epochs: tuple[tuple[int, int], ...] = ()  # of its log, the last: the epoch, and where it begins
+    observers: tuple[tuple[int, int], ...] = ()  # as leader: brokers, and their log ends
+    due: int = 0  # when it stands for election, or resigns, by itself: ms since 1970; 0: never
 
     @property
     def is_active(self) -> bool:

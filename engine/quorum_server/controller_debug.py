@@ -20,6 +20,7 @@ from typing import Any
 from engine.broker.debug.control_server import ControlServer, Requests, change_links, events_after
 from engine.broker.events import Ring
 from engine.broker.kraft.quorum_node import metadata_facts, quorum_facts
+from engine.broker.kraft.replica_progress import QuorumProgress
 from engine.links import Links
 from engine.metadata.image import MetadataImage
 from engine.raft.raft_client import RaftClient
@@ -32,6 +33,7 @@ class ControllerDebugServer(ControlServer):
         self,
         home: Path,
         client: RaftClient,
+        progress: QuorumProgress,  # of the replicas that fetch from this controller
         links: Links,
         events: Ring,
         now: Callable[[], int],  # ms since 1970
@@ -39,6 +41,7 @@ class ControllerDebugServer(ControlServer):
     ) -> None:
         super().__init__(home / CONTROL_FILE, self._asks)
         self._client, self._links, self._events = client, links, events
+        self._progress = progress
         self._now, self._image = now, image
 
     def _asks(self) -> Requests:
@@ -54,6 +57,15 @@ class ControllerDebugServer(ControlServer):
             "node": self._client.identity.node_id,
             "at": self._now(),
             **quorum_facts(self._client, self._image()),
+            "observers": self._observers(),
             "events": self._events.total,
             "faults": {name: asdict(link) for name, link in self._links.faults().items()},
         }
+
+    def _observers(self) -> list[tuple[int, int]]:
+        """The brokers that fetch from this node, if it leads, and how far each is."""
+        epoch, voters = self._client.epoch, self._client.identity.voters
+        if not self._client.is_leader:
+            return []
+        others = self._progress.others(epoch, voters, self._now())
+        return [(id, self._progress.of(epoch, id).log_end) for id in others]

@@ -122,7 +122,7 @@ class ControllerServer:
 
     def _debug_server(self, controller: ControllerNode) -> ControllerDebugServer:
         raft = controller.raft
-        known = raft.client, self._links, self._events, raft.now
+        known = raft.client, raft.progress, self._links, self._events, raft.now
         return ControllerDebugServer(self._directory, *known, lambda: controller.loader.image)
 
     def _report(self, kind: str, **facts: Any) -> None:

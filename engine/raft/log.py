@@ -6,6 +6,7 @@ raft ──> RaftLog, QuorumStateStore <── metadata_log, quorum_state_file: 
 Records are opaque: a batch comes in as bytes and goes out as bytes.
 """
 
+from collections.abc import Sequence
 from typing import Protocol
 
 from engine.raft.model import ElectionState, OffsetAndEpoch
@@ -22,6 +23,9 @@ class RaftLog(Protocol):
     def first_snapshot(self) -> OffsetAndEpoch | None: ...  # the oldest one
     @property
     def last_snapshot(self) -> OffsetAndEpoch | None: ...
+
+    @property
+    def epochs(self) -> Sequence[tuple[int, int]]: ...  # each, and the offset where it begins
 
     def append(self, batch: bytes, epoch: int, now: int) -> int:
         """As leader: give the batch its offsets and the epoch. Returns its first offset."""

@@ -84,6 +84,11 @@ class MetadataLog:
             epoch = 0 if last is None else last.epoch
         return OffsetAndEpoch(self._log.end_offset, epoch)
 
+    @property
+    def epochs(self) -> Sequence[tuple[int, int]]:
+        """Each epoch of the log, and the offset where it begins."""
+        return self._log.epochs.entries
+
     def end_of(self, epoch: int) -> OffsetAndEpoch:
         known, offset = self._log.epochs.end_of(epoch, self._log.end_offset)
         if known == NO_EPOCH:

@@ -2,5 +2,6 @@
 
 shared       the lab's clusters, and short ways to read what is in a metadata log
 questions    the predictions; read it after you have made yours
+migration    a recorded migration from ZooKeeper: what was changed where, and when
 exercises    how the exercises are judged
 """

@@ -3,7 +3,7 @@
 Each question has a function beside it that says, from what the engine did, which answer came true.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 
 from proof.quorum.simulated_quorum import SimulatedQuorum
 from widgets import Predict
@@ -364,3 +364,31 @@ def found(files: Collection[str], properties: str) -> str:
     if "controller.quorum.voters" in properties:
         return ADDRESSES
     return RECORDS if "bootstrap.checkpoint" in files else EMPTY
+
+
+IN_TREE, IN_LOG, IN_BOTH = (
+    "Only in ZooKeeper, which all brokers still read",
+    "Only in the controllers' log: they lead now",
+    "In the controllers' log, and then in ZooKeeper",
+)
+
+
+def dual_writes() -> Predict:
+    return Predict(
+        "The controllers of KRaft have taken over, and all brokers still use ZooKeeper. A topic is "
+        "created. Where is it written?",
+        {
+            IN_TREE: "The controllers decide by their log: what is not in it does not exist for "
+            "them.",
+            IN_LOG: "It would do for KRaft. But then nobody could go back: ZooKeeper would be old "
+            "at once.",
+            IN_BOTH: "The log decides, and the leader of the quorum writes each change to the tree "
+            "after it: dual writes. So the way back stays open.",
+        },
+        hint="Who decides now? And what would an administrator need who wants to go back?",
+    )
+
+
+def wrote(places: Sequence[str]) -> str:
+    """`places`: where the topic was written, in order."""
+    return {("log", "tree"): IN_BOTH, ("log",): IN_LOG}.get(tuple(places), IN_TREE)

@@ -1,4 +1,4 @@
-"""Five runs of a real cluster, kept in files: to be watched without one.
+"""Six runs of a real cluster, kept in files: to be watched without one.
 
     from recorded import RUNS, view
 
@@ -80,6 +80,16 @@ RUNS = {
         "billing",
         ("GroupView", "ClusterView", "ReplicaView", "WireView"),
     ),
+    "migration": RecordedRun(
+        "From ZooKeeper to KRaft",
+        "Apache Kafka 3.9.1, the last release that knows both. Three controllers take over from "
+        "the broker that was controller, copy ZooKeeper's tree into their log, and write each "
+        "change to both; one of them is killed meanwhile. Then brokers and controllers are "
+        "restarted without ZooKeeper, one by one, and there is no way back. A producer writes with "
+        "acks=all all the time, and loses nothing.",
+        "orders",
+        views=("ZooKeeperTree", "MetadataLogView", "QuorumView"),
+    ),
 }
 
 
@@ -146,6 +156,8 @@ MAKERS: dict[str, Callable[[Recording, RecordedRun], "SceneWidget"]] = {
     "ZooKeeperTree": lambda recording, run: widgets.ZooKeeperTree(recording),
     "SegmentView": _segment,
     "HexView": _hex,
+    "MetadataLogView": lambda recording, run: widgets.MetadataLogView(recording),
+    "QuorumView": lambda recording, run: widgets.QuorumView(recording),
     "AccumulatorView": lambda it, run: widgets.AccumulatorView.replay(it.track("batches")[-1][1]),
     "OperatorBoard": lambda recording, run: widgets.OperatorBoard(recording),
     "ThrottleGauge": lambda recording, run: widgets.ThrottleGauge(recording),

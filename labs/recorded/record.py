@@ -1,7 +1,9 @@
-"""Makes the recordings anew: a real cluster each, about half a minute long.
+"""Makes the recordings anew: a real cluster each, half a minute long, and one of Apache Kafka.
 
     cd labs && python -m recorded.record                   all of them
     cd labs && python -m recorded.record failover storm    these
+
+The migration takes two minutes, and Kafka's jars: `make real` gets them.
 
 The file of before is replaced only once the new one is whole.
 """

@@ -2,10 +2,7 @@
 
 from typing import NamedTuple
 
-from engine.raft.candidate import RaftCandidate
-from engine.raft.follower import RaftFollower
-from engine.raft.leader import RaftLeader
-from engine.raft.raft_client import RaftClient
+from engine.raft.own_deadline import own_deadline
 from engine.raft.states import RaftState
 from proof.quorum.node import QuorumNode
 
@@ -34,7 +31,7 @@ def moment_of(node: QuorumNode, at: int, last: NodeMoment) -> NodeMoment:
     if client is None:
         return last._replace(at=at, life="down", state=None, due=None)
     election, log = client.quorum.election, node.disk.log
-    due = _due(client)
+    due = own_deadline(client)
     due = None if due is None else at + round(max(0, due - node.now) / node.speed)
     is_same = last.due is not None and due is not None and abs(due - last.due) <= ROUNDED_MS
     return NodeMoment(
@@ -49,16 +46,3 @@ def moment_of(node: QuorumNode, at: int, last: NodeMoment) -> NodeMoment:
         last.since if is_same else at,
         last.due if is_same else due,
     )
-
-
-def _due(client: RaftClient) -> int | None:
-    """When a node stands for election or resigns, by its own clock; None: it waits for nothing."""
-    match client.quorum.role:
-        case RaftFollower(fetch_deadline=due) if client.identity.is_voter:
-            return due
-        case RaftLeader(check_quorum_deadline=due):
-            return due
-        case RaftCandidate(backoff_end=end, election_deadline=due):
-            return due if end is None else end
-        case role:
-            return getattr(role, "election_deadline", None) if client.identity.is_voter else None

@@ -6,6 +6,7 @@ import pytest
 from playwright.sync_api import Browser, Locator, Page, expect
 
 from engine.cluster.recording import Recording
+from proof.quorum.simulated_quorum import SimulatedQuorum
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT
 from tests.browser.picture_page import PicturePage
@@ -14,7 +15,9 @@ from widgets import (
     ClusterView,
     GroupView,
     HexView,
+    MetadataLogView,
     Predict,
+    QuorumView,
     ReplicaView,
     SegmentView,
     WireView,
@@ -31,12 +34,21 @@ def recording(name: str) -> Recording:
     return Recording.load(ROOT / "labs" / "recorded" / f"{name}.jsonl.gz")
 
 
+def simulated() -> QuorumView:
+    quorum = SimulatedQuorum(voters=3)
+    quorum.run(2)
+    return QuorumView(quorum)
+
+
 VIEWS = {
     "ClusterView": lambda: ClusterView(recording("failover")),
     "ReplicaView": lambda: ReplicaView(recording("failover"), "orders", 0),
     "GroupView": lambda: GroupView(recording("storm"), "billing"),
     "WireView": lambda: WireView(recording("failover")),
     "ZooKeeperTree": lambda: ZooKeeperTree(recording("failover")),
+    "MetadataLogView": lambda: MetadataLogView(recording("migration")),
+    "QuorumView": lambda: QuorumView(recording("migration")),
+    "QuorumView-simulated": simulated,
     "SegmentView": lambda: SegmentView(recording("failover"), "orders", 0),
     "HexView": lambda: HexView(recording("failover"), "orders", 0),
     "Predict": lambda: Predict("Is it lost?", {"Yes": "No.", "No": "It is not."}, hint="Look."),

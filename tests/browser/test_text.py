@@ -32,6 +32,7 @@ from tests.unit.widgets.test_znodes_view import Told
 from widgets import (
     ClusterView,
     Ledger,
+    MetadataLogView,
     OperatorBoard,
     QuorumView,
     ReplicaView,
@@ -168,6 +169,12 @@ VIEWS: dict[str, tuple[Callable[[], Any], list[Look]]] = {
     "ClusterView-storm": (lambda: recorded("storm"), RUN),
     "ClusterView-trace": (lambda: ClusterView(Trace.of(2, 8.0)), RUN),
     **SAMPLES,
+    "MetadataLogView-migration": (
+        lambda: MetadataLogView(run("migration")),
+        [*at(0.2, 0.5, 1), do(("fold",)), do(("only", "partitions"), ("choose", 30))],
+    ),
+    "QuorumView-migration": (lambda: QuorumView(run("migration")), at(0.3, 1)),
+    "ZooKeeperTree-migration": (lambda: ZooKeeperTree(run("migration")), at(0.3, 0.6, 1)),
     "OperatorBoard-failover": (lambda: OperatorBoard(run("failover")), RUN),
     "OperatorBoard-live": (lambda: OperatorBoard(Cluster()), [do()]),
     "QuorumView-three": (lambda: quorum(3), [do(), do(*[("back",)] * 5), do(("seek", 0.4))]),

@@ -23,14 +23,18 @@ SIMULATED = {  # sections that need no cluster: from their first cell to their l
         *("back-predict", "back", "back-outcome", "back-view", "back-pre"),
         *("exercise-3", "exercise-3-view"),
     ),
+    "migration": (
+        *("migration-predict", "migration", "migration-outcome"),
+        *("migration-tree", "migration-log"),
+    ),
     "behind": ("behind-predict", "behind", "behind-outcome", "behind-view"),
 }
 
 
 REAL = {
     "format": ("format-predict", "format", "format-outcome", "format-view"),
-    "topic": ("topic-predict", "topic-view", "topic", "topic-outcome", "topic-all"),
-    "active": ("active-predict", "active", "active-outcome"),
+    "topic": ("topic-predict", "topic-view", "topic", "topic-outcome", "topic-log"),
+    "active": ("active-predict", "active-view", "active", "active-outcome"),
     "fenced": ("fenced-predict", "fenced", "fenced-outcome"),
     "twins": ("twins-predict", "twins-zookeeper", "twins-quorum", "twins", "twins-outcome"),
     "shrink": ("shrink-predict", "shrink", "shrink-run", "shrink-outcome"),

@@ -21,9 +21,11 @@ import pytest
 from engine.model import TopicPartition
 from tests.labs.reader import LABS
 
-RUNS = ("failover", "unclean", "transactions", "oncall", "storm")
-WIRED = tuple(name for name in RUNS if name != "oncall")  # with the messages on the wire
+RUNS = ("failover", "unclean", "transactions", "oncall", "storm", "migration")
+UNWIRED = ("oncall", "migration")  # without the messages on the wire
+WIRED = tuple(name for name in RUNS if name not in UNWIRED)
 FILMS = {"ClusterView", "ReplicaView", "GroupView", "OperatorBoard", "ThrottleGauge"}
+FILMS |= {"MetadataLogView"}
 FAULTS = {"kill", "resume", "restart", "cut", "slow", "heal", "add_broker"}
 DEEDS = {"add", "stop", "freeze", "thaw", "add_partitions", "strategy", "trace", "fork"}
 MOST = 150_000, 300_000  # bytes of a recording, and of a picture
@@ -104,7 +106,7 @@ def test_what_plays_moves_by_itself(recorded, name):
 
 
 def test_an_unknown_run_or_view_is_named(recorded):
-    with pytest.raises(KeyError, match="there are failover, unclean, transactions, oncall, storm"):
+    with pytest.raises(KeyError, match=f"there are {', '.join(RUNS)}"):
         recorded.load("flood")
     with pytest.raises(KeyError, match="no run 'flood'"):
         recorded.view("flood")
@@ -259,7 +261,7 @@ def test_a_recording_is_small_and_holds_nothing_of_its_machine(recorded, name):
 @pytest.mark.parametrize("name", RUNS)
 def test_time_goes_on_and_not_for_long(recorded, name):
     run = recorded.load(name)
-    assert 15_000 < run.end - run.start < 70_000
+    assert 15_000 < run.end - run.start < 90_000
     assert all(one.at < other.at for one, other in pairwise(run))
 
 
@@ -327,3 +329,38 @@ def test_a_stand_makes_one(recorded, tmp_path):
     assert all(broker.status.value == "up" for broker in state.brokers.values())
     assert run.track("files") and run.track("znodes")
     assert [it for it in run.events() if it.kind == "request"]
+
+
+# -- the migration --------------------------------------------------------------------------------
+
+
+def test_a_migration_goes_through_its_phases(recorded):
+    changes = importlib.import_module("kraft.migration").changes(recorded.load("migration"))
+    told = [what for _, _, what in changes]
+    states = [it.partition(": ")[2] for it in told if it.startswith("ZkMigrationState")]
+    assert states == ["PRE_MIGRATION", "MIGRATION", "POST_MIGRATION"]
+    gone = [it for it in told if it.startswith("/brokers/ids/") and it.endswith("deleted")]
+    assert gone == [f"/brokers/ids/{broker} deleted" for broker in (1, 2, 3)]
+    assert told.index("ZkMigrationState: MIGRATION") < told.index(gone[0])
+    assert told.index(gone[-1]) < told.index("ZkMigrationState: POST_MIGRATION")
+
+
+def test_in_a_migration_a_topic_is_written_to_both_until_the_end(recorded):
+    run = recorded.load("migration")
+    written = importlib.import_module("kraft.migration").written
+    assert written(run, "teas") == written(run, "pots") == ["log", "tree"]
+    assert written(run, "cups") == ["log"]
+
+
+def test_in_a_migration_another_controller_takes_over_the_tree(recorded):
+    view = recorded.view("migration", "ZooKeeperTree")
+    owners = []
+    for change in view.history.steps:
+        view.do("step_to", change.number)
+        owner = view.view_state().tree.controller
+        owners += [owner] if owner not in (-1, *owners[-1:]) else []
+    broker, first, second = owners
+    assert broker in (1, 2, 3)
+    assert {first, second} < {101, 102, 103}
+    assert f"♛controller-{second - 100}, of KRaft" in "".join(texts(view))
+    view.close()

@@ -8,6 +8,7 @@
 └─────────────────────────────┘
 """
 
+from engine.cluster.link_faults import FIRST_CONTROLLER, controller
 from engine.raft.states import RaftState
 from proof.quorum.moments import NodeMoment
 from widgets.broker_card import light
@@ -43,7 +44,12 @@ def card(plan: QuorumLayout, place: int, acts: tuple[Act, ...]) -> SceneShape:
 
 
 def name_of(plan: QuorumLayout, id: int) -> str:
-    return f"{'controller' if id in plan.film.voters else 'observer'} {id}"
+    """As the faults of a cluster call it, or by its number."""
+    if id >= FIRST_CONTROLLER:
+        return controller(id - FIRST_CONTROLLER + 1)
+    if id in plan.film.voters:
+        return f"controller {id}"
+    return f"observer {id}" if plan.pace.has_observers else f"broker {id}"
 
 
 def _wait(node: NodeMoment, at: int, due: str, room: float) -> list[SceneShape]:

@@ -10,7 +10,7 @@
 from typing import NamedTuple
 
 from proof.quorum.film import FilmedMessage
-from widgets.quorum.layout import BAND, LANE, MARGIN, TICK_MS, QuorumLayout
+from widgets.quorum.layout import BAND, LANE, MARGIN, QuorumLayout
 from widgets.quorum.words import BANDS, line_of, state_word
 from widgets.scene import ABOUT, SceneShape, circle, line, rect, text, width_of
 
@@ -19,27 +19,55 @@ LOST_MS = 20  # how long a lost message is drawn to travel
 CROSS, APART = 12, 13  # px: the width of its cross; between two lines of words
 
 
+class LaneArrow(NamedTuple):
+    """A message on its way: its line, and where the line begins and ends."""
+
+    shapes: list[SceneShape]
+    word: str
+    start: tuple[float, float]
+    end: tuple[float, float]
+    is_lost: bool
+
+
 def lanes(plan: QuorumLayout) -> list[SceneShape]:
     shapes = _ticks(plan)
-    for id in plan.nodes:
+    for id in plan.laned:
         shapes += _lane(plan, id)
     first, last = plan.window
     there = plan.film.between(first, last)
     arrows = [_arrow(plan, number, message) for number, message in enumerate(there)]
-    shapes += [shape for arrow in arrows for shape in arrow.shapes]
+    shapes += _lines(arrows)
     x, above = plan.x(plan.at), plan.top - 6
     head = rect("head line", x - 1, above, 2, plan.bottom - above, look="leader still")
     return [*shapes, *_words(plan, arrows), head]
 
 
+def _lines(arrows: list[LaneArrow]) -> list[SceneShape]:
+    """Of crosses that would stand on each other, the first."""
+    shapes: list[SceneShape] = []
+    crosses: list[tuple[float, float]] = []
+    for arrow in arrows:
+        x, y = arrow.end
+        hidden = arrow.is_lost and any(
+            abs(x - other) < CROSS and abs(y - level) < CROSS for other, level in crosses
+        )
+        if arrow.is_lost and not hidden:
+            crosses.append((x, y))
+        shapes += [shape for shape in arrow.shapes if not (hidden and shape.kind == "text")]
+    return shapes
+
+
 def _ticks(plan: QuorumLayout) -> list[SceneShape]:
     first, last = plan.window
     shapes: list[SceneShape] = []
-    for at in range(-(-first // TICK_MS) * TICK_MS, last + 1, TICK_MS):
+    tick = plan.pace.tick_ms
+    for at in range(-(-first // tick) * tick, last + 1, tick):
         x = plan.x(at)
         shapes.append(line(f"tick {at}", x, plan.top - 4, x, plan.bottom, look="rule"))
-        words = f"{at / 1000:.2f} s"
-        if plan.left + 12 <= x <= plan.right - 12:
+        words = f"{at / 1000:.2f} s" if tick < 1000 else f"{at // 1000} s"
+        half = width_of(words, 11) / 2
+        room = tick * (plan.right - plan.left) / (last - first)
+        if plan.left + 12 <= x <= plan.right - 12 and (2 * half < room or at // tick % 2 == 0):
             shapes.append(text(f"time {at}", x, plan.top - 9, words, ABOUT, look="tiny"))
     return shapes
 
@@ -70,16 +98,6 @@ def _lane(plan: QuorumLayout, id: int) -> list[SceneShape]:
         if width_of(words, 11) < right - left - 8:
             shapes.append(text(f"{key} words", left + 5, y + 4, words, look="over"))
     return shapes
-
-
-class LaneArrow(NamedTuple):
-    """A message on its way: its line, and where the line begins and ends."""
-
-    shapes: list[SceneShape]
-    word: str
-    start: tuple[float, float]
-    end: tuple[float, float]
-    is_lost: bool
 
 
 def _arrow(plan: QuorumLayout, number: int, message: FilmedMessage) -> LaneArrow:

@@ -9,6 +9,7 @@ wide     ┌ 1 ────┐ ┌ 2 ────┐ ┌ 3 ────┐      
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from proof.quorum.film import QuorumFilm
 
@@ -17,9 +18,20 @@ LEAST_CARD = 172  # px: where less is left for each, there are more rows
 CARD_HEIGHT = 104
 NAME = 34  # px: the numbers left of the lanes
 LANE, BAND = 52, 22  # px from one lane to the next; the height of its band
-TICK_MS = 50
-MS_A_PX = 0.45  # ms of the run for each px of the lanes
 AHEAD = 0.3  # the share of the lanes that is after the head, where the run goes on
+
+
+class LanePace(NamedTuple):
+    """How fast time goes in the lanes."""
+
+    ms_a_px: float  # of the run
+    tick_ms: int
+    has_observers: bool  # they have lanes, too
+    least_ms: int = 0  # the lanes show at least so much, on a narrow page, too
+
+
+SIMULATED = LanePace(0.45, 50, True)  # messages take 10 to 30 ms, and each is seen
+REAL = LanePace(11, 1000, False, 8000)  # timeouts of seconds are seen, and votes as they are
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,10 +41,18 @@ class QuorumLayout:
     end: int  # of the run until now
     now: bool  # the head is at the end, and stays there
     width: float
+    pace: LanePace = SIMULATED
 
     @property
     def nodes(self) -> list[int]:
-        return sorted(self.film.nodes)
+        """Voters first."""
+        return sorted(self.film.nodes, key=lambda id: (id not in self.film.voters, id))
+
+    @property
+    def laned(self) -> list[int]:
+        """The nodes that have a lane."""
+        shown = self.film.nodes if self.pace.has_observers else self.film.voters
+        return [id for id in self.nodes if id in shown]
 
     # -- cards -----------------------------------------------------------------------------
 
@@ -62,7 +82,7 @@ class QuorumLayout:
 
     @property
     def bottom(self) -> float:
-        return self.top + LANE * (len(self.nodes) - 1) + BAND + 6
+        return self.top + LANE * (len(self.laned) - 1) + BAND + 6
 
     @property
     def left(self) -> float:
@@ -75,7 +95,8 @@ class QuorumLayout:
     @property
     def window(self) -> tuple[int, int]:
         """The first and the last ms that the lanes show."""
-        span = round((self.right - self.left) * MS_A_PX)
+        span = round((self.right - self.left) * self.pace.ms_a_px)
+        span = max(span, self.pace.least_ms)
         last = max(span, min(self.end, self.at + round(span * AHEAD)))
         return last - span, last
 
@@ -86,4 +107,4 @@ class QuorumLayout:
 
     def y(self, node: int) -> float:
         """The middle of a node's band among the lanes."""
-        return self.top + LANE * self.nodes.index(node) + BAND / 2
+        return self.top + LANE * self.laned.index(node) + BAND / 2

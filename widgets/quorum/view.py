@@ -1,32 +1,38 @@
-"""QuorumView: a simulated quorum, in which time passes when you let it.
+"""QuorumView: a quorum of controllers: simulated, of a real cluster, or recorded.
 
-    quorum = SimulatedQuorum(voters=3)
-    QuorumView(quorum)
+    QuorumView(SimulatedQuorum(voters=3))        time passes when you let it
+    QuorumView(cluster)                          the controllers of a cluster without ZooKeeper
+    QuorumView(Recording.load("run.jsonl.gz"))   those of a run that is over
 
-A click on a controller kills, pauses or starts it, or cuts it off; +0.1 s and +1 s let time pass;
-the timeline goes back to each moment, and what was done later stays done. A cell that acts on the
-same quorum is seen here, too.
+A click on a controller kills, pauses or starts it, or cuts it off; the timeline goes back to each
+moment, and what was done later stays done. In a simulated quorum +0.1 s and +1 s let time pass, and
+a cell that acts on the same quorum is seen here, too. The views of a cluster share one clock.
 
 Invariant: the head is None (at the end, where one can act) or a time of the run.
 """
 
 import time
 from collections.abc import Callable
-from typing import ClassVar
+from typing import Any, ClassVar
 
+from proof.quorum.film import QuorumFilm
 from proof.quorum.simulated_quorum import SimulatedQuorum
 from widgets import controls
 from widgets.controls import Control
-from widgets.quorum.layout import QuorumLayout
+from widgets.quorum.cluster_quorum import ClusterQuorum
+from widgets.quorum.layout import REAL, SIMULATED, QuorumLayout
 from widgets.quorum.scene import headline, picture
+from widgets.run_source import LiveRun
 from widgets.scene import Act
+from widgets.shared_time import SharedTime
 from widgets.stage import SceneWidget
 
-SPEED = 0.12  # of the run when it is played: a second in eight
+SPEED = 0.12  # of a simulated run when it is played: a second in eight
 TIME = frozenset({"seek", "begin", "back", "play", "forward", "live", "wait"})
 FAULTS = frozenset({"kill", "start", "pause", "resume", "isolate", "resign", "heal"})
 UP = (Act("kill", None, "kill"), Act("pause", None, "pause"), Act("isolate", None, "cut it off"))
 RESIGN = Act("resign", None, "stop in order", "apart")
+RESTART = Act("resign", None, "restart in order", "apart")
 PAUSED = (Act("resume", None, "let it go on"), Act("kill", None, "kill"))
 DOWN = (Act("start", None, "start"),)
 
@@ -34,36 +40,70 @@ DOWN = (Act("start", None, "start"),)
 class QuorumView(SceneWidget):
     ACTS: ClassVar[frozenset[str]] = TIME | FAULTS
 
-    def __init__(self, quorum: SimulatedQuorum) -> None:
+    def __init__(self, source: Any) -> None:
+        """`source`: a SimulatedQuorum, an engine.Cluster without ZooKeeper, or a Recording."""
         super().__init__(name="Quorum")
-        self.quorum = quorum
+        is_simulated = isinstance(source, SimulatedQuorum)
+        self.quorum: SimulatedQuorum | None = source if is_simulated else None
+        self.real: ClusterQuorum | None = None if is_simulated else ClusterQuorum(source)
+        self.shared = SharedTime.of(source)
+        self.shared.join(self)
+        if self.real is not None:
+            self.real.run_source.listen(self)
         self.head: int | None = None
         self._turned: float | None = None  # when the head was moved last, while the run is played
         self._drawn: object = None
         self.draw()
 
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        if self.real is not None and isinstance(self.real.run_source, LiveRun):
+            self.real.run_source.record()
+        return super()._repr_mimebundle_(**options)
+
     # -- looking ---------------------------------------------------------------------------
 
+    @property
+    def film(self) -> QuorumFilm:
+        known = self.quorum or self.real
+        assert known is not None, "there is one of the two"
+        return known.film
+
+    @property
+    def end(self) -> int:
+        """Of the run until now, in its own ms."""
+        known = self.quorum or self.real
+        assert known is not None, "there is one of the two"
+        return known.now
+
     def plan(self) -> QuorumLayout:
-        end = self.quorum.now
+        end = self.end
         at = end if self.head is None else self.head
-        return QuorumLayout(self.quorum.film, at, end, self.head is None, self.width)
+        pace = SIMULATED if self.quorum else REAL
+        return QuorumLayout(self.film, at, end, self.head is None, self.width, pace)
 
     def poll(self) -> bool:
+        # Without the lock: a controller that hangs delays no click.
+        more = True if self.real is None else self.real.run_source.poll(self)
         with self.lock:
+            if self.real is not None:
+                self.real.update()
             if self._turned is not None and self.head is not None:
                 before, self._turned = self._turned, time.monotonic()
-                self.head += max(1, round((self._turned - before) * 1000 * SPEED))
-                if self.head >= self.quorum.now:
+                speed = SPEED if self.quorum else 1
+                self.head += max(1, round((self._turned - before) * 1000 * speed))
+                if self.head >= self.end:
                     self.head = self._turned = None
             self.draw()
-        return True
+            playing = self._turned is not None
+        if playing:
+            self.shared.tell(self, self._time)
+        return more or playing
 
     def draw(self) -> None:
         """Draw the moment, if its picture differs from the one shown."""
         with self.lock:
             plan = self.plan()
-            events = len(self.quorum.film.events)
+            events = len(self.film.events)
             what = (plan.at, plan.end, plan.now, self.width, self._turned is None, events)
             if what == self._drawn:
                 return
@@ -72,12 +112,19 @@ class QuorumView(SceneWidget):
 
     def _offers(self, id: int) -> tuple[Act, ...]:
         """What can be done to a node: only now, not in the past."""
-        if self.head is not None:
+        if self.head is not None or (self.real is not None and not self._is_live):
             return ()
-        node = self.quorum.node(id)
+        node = self.film.nodes[id][-1]
         able = {"up": UP, "paused": PAUSED, "down": DOWN}[node.life]
-        acts = (*able, RESIGN) if node.life == "up" and node.leader == id else able
-        return tuple(act._replace(on=str(id)) for act in acts)
+        if node.life == "up" and node.leader == id:
+            able = (*able, RESIGN if self.quorum else RESTART)
+        if id not in self.film.voters and self.real is not None:
+            able = tuple(act for act in able if act.name != "isolate")
+        return tuple(act._replace(on=str(id)) for act in able)
+
+    @property
+    def _is_live(self) -> bool:
+        return self.real is not None and self.real.run_source.live
 
     def _controls(self) -> list[Control]:
         playing, now = self._turned is not None, self.head is None
@@ -86,11 +133,19 @@ class QuorumView(SceneWidget):
             controls.button("back", "◂", "an event back", more="back"),
             controls.button("play", "❙❙" if playing else "▸", "pause" if playing else "play"),
             controls.button("forward", "▸❘", "an event on"),
-            controls.button("live", "● now", "back to now", pressed=now),
-            controls.button("wait", "+0.1 s", "let 0.1 seconds pass", on="0.1", off=not now),
-            controls.button("wait", "+1 s", "let a second pass", on="1", off=not now),
         ]
-        if self.quorum.world.network.ways:
+        if self.quorum:
+            found += [
+                controls.button("live", "● now", "back to now", pressed=now),
+                controls.button("wait", "+0.1 s", "let 0.1 seconds pass", on="0.1", off=not now),
+                controls.button("wait", "+1 s", "let a second pass", on="1", off=not now),
+            ]
+            is_cut = bool(self.quorum.world.network.ways)
+        else:
+            words = ("● live", "back to now") if self._is_live else ("▸▸", "to the end")
+            found.append(controls.button("live", *words, pressed=now if self._is_live else None))
+            is_cut = self.real is not None and self._is_live and self.real.is_cut
+        if is_cut:
             found.append(controls.button("heal", "heal", "make all ways whole", off=not now))
         return found
 
@@ -98,14 +153,14 @@ class QuorumView(SceneWidget):
 
     def seek(self, share: float) -> None:
         """To a place on the timeline, from 0 to 1."""
-        at = round(float(share) * self.quorum.now)
-        self._go(None if at >= self.quorum.now else at)
+        at = round(float(share) * self.end)
+        self._go(None if at >= self.end else at)
 
     def begin(self) -> None:
         self._go(0)
 
     def back(self) -> None:
-        here = self.quorum.now if self.head is None else self.head
+        here = self.end if self.head is None else self.head
         self._go(max((at for at in self._times() if at < here), default=0))
 
     def forward(self) -> None:
@@ -117,7 +172,8 @@ class QuorumView(SceneWidget):
         self._go(None)
 
     def play(self) -> None:
-        """Play slowly from here, or from the beginning if this is the end; or pause."""
+        """Play from here, a simulated run slowly; from the beginning if this is the end; or
+        pause."""
         with self.lock:
             if self._turned is not None:
                 self._turned = None
@@ -128,45 +184,86 @@ class QuorumView(SceneWidget):
         self.refresh()
 
     def wait(self, seconds: str) -> None:
+        assert self.quorum is not None, "time is let pass in a simulated quorum only"
         with self.lock:
             self.quorum.run(float(seconds))
             self.draw()
 
     def _times(self) -> set[int]:
-        return {event.at for event in self.quorum.film.events}
+        return {event.at for event in self.film.events}
 
     def _go(self, head: int | None) -> None:
         with self.lock:
             self.head, self._turned = head, None
             self.draw()
+        self.shared.tell(self, self._time)
+
+    @property
+    def began(self) -> int:
+        """When the run's own time began, in the time of all views of it."""
+        return 0 if self.real is None else self.real.start
+
+    @property
+    def _time(self) -> int | None:
+        return None if self.head is None else self.head + self.began
+
+    def follow(self, at: int | None) -> None:
+        """Show this time here, because another view does."""
+        with self.lock:
+            self._turned = None
+            self.head = None
+            if at is not None and at - self.began < self.end:
+                self.head = max(at - self.began, 0)
+            self.draw()
+
+    def close(self) -> None:
+        self.shared.leave(self)
+        super().close()
 
     # -- faults ----------------------------------------------------------------------------
 
     def kill(self, id: str) -> None:
-        self._act(self.quorum.kill, id)
+        self._act("kill", id)
 
     def start(self, id: str) -> None:
-        self._act(self.quorum.start, id)
+        self._act("start" if self.quorum else "restart", id, slow=True)
 
     def pause(self, id: str) -> None:
-        self._act(self.quorum.pause, id)
+        self._act("pause", id)
 
     def resume(self, id: str) -> None:
-        self._act(self.quorum.resume, id)
+        self._act("resume", id)
 
     def isolate(self, id: str) -> None:
-        self._act(self.quorum.isolate, id)
+        if self.real is not None:
+            self.real.isolate(int(id))
+        else:
+            self._act("isolate", id)
 
     def resign(self, id: str) -> None:
-        self._act(self.quorum.resign, id)
+        """Stop the leader in order: it tells the others. A real one is started again."""
+        self._act("resign" if self.quorum else "restart", id, slow=True)
 
     def heal(self) -> None:
         with self.lock:
-            self.quorum.heal()
-            self.draw()
-
-    def _act(self, fault: Callable[[int], None], id: str) -> None:
-        with self.lock:
-            fault(int(id))
+            healed: Any = self.quorum or (self.real and self.real.cluster)
+            healed.heal()
             self._drawn = None
             self.draw()
+
+    def _act(self, name: str, id: str, *, slow: bool = False) -> None:
+        """`slow`: a real process takes its time for that."""
+        if self.quorum is not None:
+            with self.lock:
+                act: Callable[[int], None] = getattr(self.quorum, name)
+                act(int(id))
+                self._drawn = None
+                self.draw()
+            return
+        assert self.real is not None, "there is one of the two"
+        assert self.real.cluster is not None, "a recording offers no faults"
+        done: Callable[[int | str], None] = getattr(self.real.cluster, name)
+        if slow:
+            self.later(done, self.real.name(int(id)))
+        else:
+            done(self.real.name(int(id)))

@@ -2,6 +2,7 @@
 
     Playback         a picture every quarter of a second, and whenever something happens
     ZooKeeperTree    a picture a change
+    QuorumView       a picture every quarter of a second, and whenever something happens
     WireView         half a page on, and again
     a view of files  a picture each time that they differ
     AccumulatorView  a picture an event
@@ -21,6 +22,7 @@ from widgets.accumulator.view import AccumulatorView
 from widgets.log.hex_view import HexView
 from widgets.log.view import HINT, SegmentView
 from widgets.playback import TIME, Playback
+from widgets.quorum.view import QuorumView
 from widgets.stage import SceneWidget
 from widgets.wire.exchange import MessageArrow
 from widgets.wire.page import WireRow, anchor
@@ -60,6 +62,8 @@ def walk(view: SceneWidget) -> Walk:
             return _playback(view)
         case ZooKeeperTree():
             return _changes(view)
+        case QuorumView():
+            return _quorum(view)
         case WireView():
             return _pages(view)
         case SegmentView() | HexView():
@@ -111,6 +115,18 @@ def _changes(view: ZooKeeperTree) -> Walk:
         frozenset({*BUTTONS, "seek"}),
         leads,
         PACE,
+    )
+
+
+def _quorum(view: QuorumView) -> Walk:
+    stops = {event.at for event in view.film.events}
+    times = sorted({*range(0, view.end, TICK), *stops, view.end})
+    return Walk(
+        times,
+        max(view.end, 1),
+        lambda place: view.follow(view.began + times[place]),
+        [place for place, at in enumerate(times) if at in stops],
+        frozenset({*BUTTONS, "seek"}),
     )
 
 

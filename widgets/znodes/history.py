@@ -19,6 +19,8 @@ from engine.zookeeper.znodes import BROKER_IDS, CONTROLLER
 
 STEPS = frozenset({ChangeKind.CREATED, ChangeKind.CHANGED, ChangeKind.DELETED, ChangeKind.ENDED})
 BROKER = re.compile(rf"{BROKER_IDS}/(\d+)")
+MIGRATION = "/migration"
+PROGRESS = re.compile(r'"kraft_metadata_offset":\s*-?\d+')
 CHOSEN = re.compile(r'"brokerid":\s*(-?\d+)')
 
 
@@ -101,9 +103,10 @@ class ZnodeHistory:
 
     def add(self, changes: Iterable[ZnodeChange]) -> None:
         for change in changes:
+            is_pulse = _is_pulse(change, self.now.nodes.get(change.path))
             self.changes.append(change)
             self.now.apply(change)
-            if change.kind in STEPS:
+            if change.kind in STEPS and not is_pulse:
                 self.steps.append(change)
             if change.znode and (found := BROKER.fullmatch(change.path)):
                 self.owners[change.znode.owner] = int(found[1])
@@ -145,6 +148,14 @@ class ZnodeHistory:
         """The last change of the first read of the tree."""
         first = self.steps[0].number if self.steps else self.last + 1
         return first - 1
+
+
+def _is_pulse(change: ZnodeChange, before: ZnodeState | None) -> bool:
+    """The controllers write to /migration how far they are, again and again: nothing else has
+    changed then."""
+    if change.path != MIGRATION or before is None or change.znode is None:
+        return False
+    return PROGRESS.sub("", change.znode.data) == PROGRESS.sub("", before.data)
 
 
 def recorded(recording: Recording) -> list[ZnodeChange]:

@@ -10,6 +10,7 @@ shows a change and what was known until the next one.
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from engine.cluster.link_faults import FIRST_CONTROLLER, controller
 from engine.cluster.znode_changes import ChangeKind, ZnodeChange, ZnodeState
 from widgets.run_source import RunSource
 from widgets.story import Story, StoryLine
@@ -193,7 +194,7 @@ class ZnodeViewState:
 
     @property
     def _brokers_end(self) -> float:
-        return self.foot + (LINE if self.unseen else 0)
+        return self.foot + LINE * (bool(self.unseen) + bool(self.kraft_controller))
 
     @property
     def top(self) -> float:
@@ -209,6 +210,12 @@ class ZnodeViewState:
     def unseen(self) -> int:
         """Brokers for which there is no room."""
         return len(self.tree.sessions) - sum(broker >= 0 for broker in self.sessions.values())
+
+    @property
+    def kraft_controller(self) -> str:
+        """In a migration a controller of KRaft has /controller, without a session; "": no."""
+        node = self.tree.controller
+        return controller(node - FIRST_CONTROLLER + 1) if node >= FIRST_CONTROLLER else ""
 
     @cached_property
     def sessions(self) -> dict[int, int]:

@@ -256,6 +256,12 @@ def _chips(view_state: ZnodeViewState) -> list[SceneShape]:
         words = f"and {view_state.unseen} more broker{'' if view_state.unseen == 1 else 's'}"
         where = view_state.chips + 4, view_state.foot + 8
         shapes.append(text("unseen", *where, words, look="soft"))
+    if name := view_state.kraft_controller:
+        x, y = view_state.chips + 4, view_state.foot + 8 + 16 * bool(view_state.unseen)
+        label = f"{name} of KRaft is the controller: its znode is not ephemeral"
+        words = f"{name}, of KRaft"
+        shapes.append(text("kraft crown", x, y, "♛", look="crown"))
+        shapes.append(text("kraft", x + 16, y, words, look="bold", label=label))
     return shapes
 
 

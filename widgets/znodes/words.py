@@ -31,7 +31,11 @@ PATHS = {  # patterns of whole paths, the first that fits
     "in which epochs that was decided. A writer must know its version, so nobody overwrites.",
     r"/brokers/seqid": "Its version is the next broker id, for brokers that have none given.",
     r"/controller": "Whoever creates it is the controller. It is ephemeral: when its owner's "
-    "session ends, all brokers that watch it try to create it.",
+    "session ends, all brokers that watch it try to create it. In a migration to KRaft it belongs "
+    "to the leader of the quorum, and stays.",
+    r"/migration": "From ZooKeeper to KRaft: the controller that leads the migration, and up to "
+    "which offset of its log the tree has been written. Who takes over changes its version: the "
+    "one before cannot write any more.",
     r"/controller_epoch": "How many controllers there have been. Orders of an older one are "
     "refused.",
     r"/cluster/id": "The cluster's id, for ever.",

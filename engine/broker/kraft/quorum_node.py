@@ -19,7 +19,10 @@ from engine.links import Links
 from engine.metadata.image import ImageChanges, MetadataImage
 from engine.model import NO_BROKER, Callbacks
 from engine.raft.metadata_loader import MetadataLoader
+from engine.raft.own_deadline import own_deadline
 from engine.raft.raft_client import RaftClient
+
+EPOCHS = 8  # of the log that are told: the last ones
 
 
 class NodeContext(NamedTuple):
@@ -49,12 +52,16 @@ OpenQuorum = Callable[[NodeContext, AsyncExitStack], Awaitable[NodeQuorum]]
 
 def quorum_facts(client: RaftClient, image: MetadataImage) -> dict[str, Any]:
     """What a node knows of the quorum, and of the brokers."""
+    election = client.quorum.election
     return {
         "registered": sorted(image.brokers),
         "fenced": sorted(id for id, broker in image.brokers.items() if broker.fenced),
         "role": client.state.value,
         "epoch": client.epoch,
-        "leader": NO_BROKER if client.leader is None else client.leader,  # -1: it knows none
+        "leader": NO_BROKER if election.leader is None else election.leader,  # -1: it knows none
+        "voted": NO_BROKER if election.voted is None else election.voted,
+        "due": own_deadline(client) or 0,
+        "epochs": client.log.epochs[-EPOCHS:],
         "log_start": client.log.start_offset,
         "log_end": client.log.end.offset,
         "high_watermark": client.high_watermark,

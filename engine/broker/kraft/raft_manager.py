@@ -38,11 +38,13 @@ from engine.raft.messages import (
     RaftRequest,
     RaftResponse,
     VoteRequest,
+    VoteResponse,
 )
-from engine.raft.model import OffsetAndEpoch, QuorumConfig, QuorumIdentity
+from engine.raft.model import ElectionState, OffsetAndEpoch, QuorumConfig, QuorumIdentity
 from engine.raft.raft_client import RaftClient
 from engine.raft.resigned import RaftResigned
 from engine.raft.role import RandRange
+from engine.raft.states import RaftState
 
 Committed = Callable[[int], None]  # everything before this offset is committed
 Report = Callable[..., None]  # its kind, and facts by name
@@ -82,6 +84,7 @@ class RaftManager:
         self._timer: asyncio.TimerHandle | None = None
         self._moved = asyncio.Event()  # set by each step, for who waits for a state
         self._unreachable: set[int] = set()
+        self._asked: tuple[int, set[int]] = 0, set()  # in this epoch, for their vote
         self._channel = NetworkChannel(
             *(identity.node_id, voters, environment.connect, times.request_timeout_ms),
             *(self._answered, self._failed),
@@ -170,9 +173,11 @@ class RaftManager:
 
     def _do(self, step: Callable[[int], Iterable[RaftEffect]]) -> None:
         try:
-            now = self.now()
+            now, before = self.now(), self._election
             for effect in step(now):
                 self._carry_out(effect)
+            if self._election != before:
+                self._report_election()
             self._set_timer(now)
         except Exception as error:
             self.fail(error)
@@ -196,13 +201,40 @@ class RaftManager:
             end = client.log.end.offset
             self.progress.fetched(client.epoch, request.replica, request.offset, end, self.now())
 
+    # -- for those who watch ---------------------------------------------------------------
+
+    @property
+    def _election(self) -> tuple[RaftState, ElectionState]:
+        return self.client.state, self.client.quorum.election
+
+    def _report_election(self) -> None:
+        state, (epoch, leader, voted) = self._election
+        facts = {"leader": leader, "voted": voted}
+        told = {name: NO_BROKER if it is None else it for name, it in facts.items()}
+        self._report("quorum.state", state=state.value, epoch=epoch, **told)
+
+    def _report_vote(self, peer: int, body: RaftRequest | RaftResponse) -> None:
+        """A vote is asked for again and again while nobody answers: it is told once."""
+        match body:
+            case VoteRequest(epoch=epoch, log_end=(offset, last_epoch)):
+                if epoch != self._asked[0]:
+                    self._asked = epoch, set()
+                if peer not in self._asked[1]:
+                    self._asked[1].add(peer)
+                    end = {"end": offset, "last_epoch": last_epoch}
+                    self._report("vote.asked", voter=peer, epoch=epoch, **end)
+            case VoteResponse(epoch=epoch, granted=granted):
+                self._report("vote.answered", candidate=peer, epoch=epoch, granted=granted)
+
     # -- effects ---------------------------------------------------------------------------
 
     def _carry_out(self, effect: RaftEffect) -> None:
         match effect:
-            case RaftMessage(body=request) if type(request) in APIS_OF_RAFT:
+            case RaftMessage(peer=peer, body=request) if type(request) in APIS_OF_RAFT:
+                self._report_vote(peer, request)
                 self._channel.send(effect)
-            case RaftMessage(id=id, body=response):
+            case RaftMessage(peer=peer, id=id, body=response):
+                self._report_vote(peer, response)
                 waiting = self._waiting.get(id)
                 if waiting is not None and not waiting.done():
                     waiting.set_result(response)  # type: ignore[arg-type]

@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from engine.cluster.child import Child
 from engine.cluster.kraft.controller_process import ControllerProcess
+from engine.cluster.kraft.metadata_log_reader import MetadataLogReader
 from engine.cluster.link_faults import End, LinkFaults, controller
 from engine.cluster.metadata_servers import MetadataAddress
 from engine.cluster.node_launcher import NodeLauncher
@@ -32,6 +33,7 @@ from engine.config.kraft import by_role
 from engine.errors import invalid_config, invalid_request
 from engine.metadata.meta_properties import read_meta_properties
 from engine.raft.bootstrap import format_directory, random_id
+from engine.storage.directory import METADATA
 
 if TYPE_CHECKING:  # loaded only for a cluster that is secured
     from engine.cluster.security.cluster_security import ClusterSecurity
@@ -64,6 +66,7 @@ class ControllerQuorum:
             for number in range(1, count + 1)
         }
         self._combined = dict.fromkeys(range(1, brokers + 1) if count == 0 else (), 0)  # ports
+        self.metadata_log = MetadataLogReader(self._log_directories)
         self._cluster_id = ""
         self._expected: set[str] = set()  # those that should run
 
@@ -104,6 +107,11 @@ class ControllerQuorum:
 
     def within(self, one: End, other: End) -> bool:
         return False  # a controller can be cut off from all controllers
+
+    def _log_directories(self) -> list[Path]:
+        """Where each voter has the metadata log."""
+        names = [*self.controllers] or [f"broker-{number}" for number in self._combined]
+        return [self._data / name / METADATA for name in names]
 
     # -- for brokers ---------------------------------------------------------------------
 

@@ -240,3 +240,14 @@ def test_what_was_gone_before_it_could_be_read_says_so():
         "created, and gone before it could be read"
     )
     assert ZnodeChange.parse(json.loads(json.dumps(change.row()))) == change
+
+
+def test_how_far_a_migration_is_makes_no_step_and_who_leads_it_does():
+    tree = ZnodeTree()
+    progress = '{{"kraft_metadata_offset":{},"kraft_controller_id":{}}}'
+    for number, (offset, leader) in enumerate([(-1, 102), (20, 102), (21, 102), (21, 103)]):
+        written = znode(progress.format(offset, leader), 5, version=number, changed=5 + number)
+        tree.found("/migration", written, START + number)
+    history = ZnodeHistory(tree.changes)
+    assert [change.number for change in history.steps] == [1, 4]
+    assert '"kraft_metadata_offset":21' in history.at(3).nodes["/migration"].data

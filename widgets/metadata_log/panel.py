@@ -1,0 +1,100 @@
+"""One record of the metadata log in full: its fields in Kafka's names, and what it is for.
+
+PartitionChangeRecord                                        ✕
+Only what has changed: a new leader, another ISR ...
+offset 31, epoch 3, written at 12:01:07.123 UTC
+partitionId   0
+leader        3
+"""
+
+import json
+from typing import Any
+
+from engine.cluster.kraft.metadata_log_reader import MetadataEntryKind, MetadataLogEntry
+from widgets.log.timestamps import moment
+from widgets.metadata_log.layout import MetadataLogViewState
+from widgets.metadata_log.words import purpose
+from widgets.scene import Act, SceneShape, fit, group, rect, text, width_of, wrap
+
+LINE = 17
+PAD = 14
+MOST = 12  # lines of fields
+LONGEST = 2  # lines of one value
+SIZE = 11.5  # of a value
+SNAPSHOT = (
+    "The state itself, as records: each thing once, as it was at this offset. With it the records "
+    "before are of no use any more."
+)
+
+
+def panel(state: MetadataLogViewState, top: float) -> tuple[list[SceneShape], float]:
+    """The shapes, and their lower end."""
+    entry = state.opened
+    if entry is None:
+        return [], top
+    left = state.left - 6 + PAD
+    right = state.width - left
+    is_snapshot = entry.kind is MetadataEntryKind.SNAPSHOT
+    title = f"Snapshot {entry.offset}-{entry.epoch}" if is_snapshot else entry.record
+    shapes, y = list[SceneShape](), top + 40
+    words = SNAPSHOT if is_snapshot else purpose(entry)
+    for part in wrap(words, right - left, 11):
+        shapes.append(text(f"purpose {y}", left, y, part, look="soft"))
+        y += 15
+    where = f"offset {entry.offset}, epoch {entry.epoch}, written at {moment(entry.at)[11:]} UTC"
+    shapes.append(text("where", left, y + 2, fit(where, right - left, 11), look="soft"))
+    fields, y = _fields(entry, left, right, y + 22)
+    return _box(state, entry, title, [*shapes, *fields], top, y)
+
+
+def _fields(
+    entry: MetadataLogEntry, left: float, right: float, y: float
+) -> tuple[list[SceneShape], float]:
+    shapes: list[SceneShape] = []
+    names = [*entry.fields] or [""]
+    at = left + min(max(width_of(name, 11) for name in names) + 14, (right - left) * 0.45)
+    last = y + MOST * LINE
+    for name, value in entry.fields.items():
+        if y >= last:
+            shapes.append(text("cut", left, y, "and more, which is left out here", look="soft"))
+            return shapes, y + LINE
+        shown = _shown(value)
+        shapes.append(text(f"field {name}", left, y, fit(name, at - left - 8, 11), look="soft"))
+        lines = wrap(shown, right - at, SIZE, mono=True) or [""]
+        if len(lines) > LONGEST:
+            rest = fit(lines[LONGEST - 1], right - at - 2 * SIZE, SIZE, mono=True)
+            lines = [*lines[: LONGEST - 1], f"{rest.rstrip('…')} …"]
+        for part in lines:
+            shapes.append(text(f"value {y}", at, y, part, look="mono small", label=shown))
+            y += LINE
+    if not entry.fields:
+        shapes.append(text("none", left, y, "it has no fields", look="soft"))
+        y += LINE
+    return shapes, y
+
+
+def _shown(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _box(
+    state: MetadataLogViewState,
+    entry: MetadataLogEntry,
+    title: str,
+    inside: list[SceneShape],
+    top: float,
+    bottom: float,
+) -> tuple[list[SceneShape], float]:
+    x, left = state.left - 6, state.left - 6 + PAD
+    width = state.width - 2 * x
+    bottom -= 4
+    sign = [
+        rect("back", -13, -15, 26, 24, 5, look="clear"),
+        text("sign", 0, 1, "✕", 0, look="soft"),
+    ]
+    shut = group("shut", x + width - 16, top + 18, sign, label="close this",
+                 acts=(Act("shut", None, "close this"),))  # fmt: skip
+    card = rect("panel", x, top, width, bottom - top, 8, look="card")
+    words = fit(title, width - 2 * PAD - 26, bold=True)
+    head = text("title", left, top + 21, words, look="bold")
+    return [group(f"opened {entry.number}", 0, 0, [card, head, shut, *inside])], bottom
