@@ -38,7 +38,7 @@ GROUP_LINES = {
     # SASL of controllers, and what limits requests of administrators there. 230 are nodes that
     # are copies of one process. 210 are the metadata log, read for pictures, and what controllers
     # tell of their votes.
-    ("engine",): 49_000,
+    ("engine",): 49_050,
     # 1,840 for fifteen challenges, in which a learner's rule takes the engine's place: seven of
     # them bring cases of their own. 940 for storms over a quorum of controllers.
     # 320 for both over clusters without ZooKeeper.

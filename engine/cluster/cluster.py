@@ -118,12 +118,11 @@ class Cluster:
         self._links, self._report = LinkFaults(), report
         self._observer = Observer(self._control_file, self._members, self._controllers)
         self._quorum: ControllerQuorum | None = None
-        self._security = self._secured(
-            security, users or {}, controllers=metadata == defaults.KRAFT
-        )
+        is_kraft = metadata == defaults.KRAFT
+        self._security = self._secured(security, users or {}, controllers=is_kraft)
         if self._security:
             self._config = self._security.with_super_user(self._config)
-        if metadata == defaults.KRAFT:
+        if is_kraft:
             self._with_quorum(brokers, CONTROLLERS if controllers is None else controllers)
         else:
             self._with_zookeeper(zookeepers, zookeeper)
@@ -138,10 +137,13 @@ class Cluster:
         self._rules = rule_files(rules or {}, self.data / "rules")
         self._recorders: list[Recorder] = []
         self._znodes: ZnodeWatcher | None = None
-        own = self._security.settings() if self._security else {}
-        self._clients = Clients(lambda: self.bootstrap, own)
+        self._clients = Clients(lambda: self.bootstrap, self._own_settings())
         for number in range(brokers):
             self._add(number + 1, port + number if port else 0)
+
+    def _own_settings(self) -> dict[str, str]:
+        """Of the cluster's own clients."""
+        return self._security.settings() if self._security else {}
 
     def _with_quorum(self, brokers: int, controllers: int) -> None:
         self._config = defaults.QUORUM | self._config

@@ -1,14 +1,14 @@
 """Settings of the nodes of a small cluster on one machine, as in Kafka's quickstart."""
 
-KRAFT = "kraft"  # `metadata` of a cluster without ZooKeeper
-
-# Controllers on one machine need not wait a second, as Kafka's do, before they elect a leader.
-QUORUM = {"controller.quorum.election.timeout.ms": "300"}
-
 from collections.abc import Mapping
 
 from engine.config.broker import BrokerConfig
 from engine.config.quorum import QuorumKeys
+
+KRAFT = "kraft"  # `metadata` of a cluster without ZooKeeper
+
+# Controllers on one machine need not wait a second, as Kafka's do, before they elect a leader.
+QUORUM = {"controller.quorum.election.timeout.ms": "300"}
 
 
 def small(brokers: int) -> dict[str, str]:

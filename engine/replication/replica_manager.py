@@ -483,13 +483,8 @@ class ReplicaManager:
 
     def committed(self, directory: Directory) -> list[tuple[Any, int]]:
         """The logs of a directory, each with the offset up to which it does not change."""
-        known = self.partitions
-        logs = [
-            (log, known.get(topic_partition)) for topic_partition, log in directory.logs.items()
-        ]
-        return [
-            (log, last_stable(log, partition)) for log, partition in logs if partition is not None
-        ]
+        logs = [(log, self.partitions.get(log.partition)) for log in directory.logs.values()]
+        return [(log, last_stable(log, replica)) for log, replica in logs if replica is not None]
 
     def enforce_retention(self) -> None:
         def enforce(log: PartitionLog) -> None:
