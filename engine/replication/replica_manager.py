@@ -169,9 +169,8 @@ class ReplicaManager:
         log = self.logs.create(topic_partition, topic_id)
         partition = self.partitions.get(topic_partition)
         if partition is None:
-            partition = Partition(
-                topic_partition, self.broker_id, self.config.replica_lag_time_max_ms
-            )
+            limit_ms = self.config.replica_lag_time_max_ms
+            partition = Partition(topic_partition, self.broker_id, limit_ms)
             known = self.logs.directory_of[topic_partition].high_watermarks.get(topic_partition, 0)
             partition.high_watermark = max(log.start_offset, min(known, log.end_offset))
             self.partitions[topic_partition] = partition
@@ -268,16 +267,13 @@ class ReplicaManager:
     # -- the in-sync replicas ------------------------------------------------------------
 
     def tick(self) -> None:
-        """Every half of `replica.lag.time.max.ms`: find the followers that have fallen behind."""
+        """Every half of `replica.lag.time.max.ms`: find the followers that have fallen behind. The
+        high watermark need not wait any longer for one that has not joined the ISR meanwhile."""
         for partition in self.partitions.values():
             if partition.is_leader and self.logs.directory_of[partition.id].offline is None:
                 self.propose(partition.shrink(self.now()))
-                self._advance(partition)
-
-    def _advance(self, partition: Partition) -> None:
-        """The high watermark no longer waits for a replica outside the ISR: tell who waits."""
-        if partition.advance(self.now()):
-            self._notify(partition.id)
+                if partition.advance(self.now()):
+                    self._notify(partition.id)
 
     def propose(self, proposal: Proposal | None) -> None:
         if proposal is not None:
@@ -296,7 +292,6 @@ class ReplicaManager:
         partition = self.partitions.get(proposal.partition)
         if partition is not None and partition.waits_for(proposal):
             partition.withdraw()
-            self._advance(partition)
             self.propose(partition.expand_next(self.now()))
 
     def isr_answered(self, proposal: Proposal, version: int | None) -> None:
@@ -306,9 +301,8 @@ class ReplicaManager:
             return  # another role has come meanwhile
         if version is None:
             partition.refused()
-            self._event(
-                "isr.refused", partition, isr=proposal.isr, leader_epoch=partition.leader_epoch
-            )
+            refused = {"isr": proposal.isr, "leader_epoch": partition.leader_epoch}
+            self._event("isr.refused", partition, **refused)
             return
         facts = {"was": partition.isr, "version": version, "leader_epoch": partition.leader_epoch}
         partition.written(version)

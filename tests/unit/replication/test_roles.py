@@ -274,6 +274,7 @@ class TestIsr:
         assert partition.followers[2].end == 2 and partition.high_watermark == 1
         cluster.now += LAG_MS + 1
         replicas.isr_withdrawn(proposal)
+        replicas.tick()
         assert partition.high_watermark == 2
 
     def test_an_answer_that_comes_too_late(self, cluster):
