@@ -2,38 +2,66 @@
 
 `make test` has those modules that say most about what differs: a stock client, transactions. The
 others are in `make advanced`. A module that is in neither list is about ZooKeeper, or about what
-both modes share; or it expects that a broker knows a change as soon as a controller has answered
-(access control lists, quotas, topics by hand), which is so with ZooKeeper only.
+both modes share: the frames of a connection, the files of a log.
+
+Without ZooKeeper a broker hears of a change a moment after the controller has answered: see `Raw`
+and `caught_up` in tests/interop/raw.py.
 """
 
 from collections.abc import Mapping
+from typing import Any
 
 import pytest
 
+from engine.cluster.cluster import Cluster
 from engine.config.kraft import STANDARD_AUTHORIZER
 
 ZOOKEEPER, KRAFT = "zookeeper", "kraft"
 SHORT = {"test_confluent", "test_transactions"}
 LONG = (
-    "test_aiokafka test_answers test_bad_batches test_both_alike test_both_alike_admin "
-    "test_cli_groups test_consumer test_consumer_group test_coordinator test_kafka_python "
-    "test_kcat test_offsets_topic test_plain_metadata test_producer "
-    "test_producer_refusals "
+    "test_acls test_admin test_admin_configs test_admin_python test_admin_topics test_aiokafka "
+    "test_answers test_bad_batches test_bad_input test_between_clients test_both_alike "
+    "test_both_alike_admin test_cli test_cli_cluster test_cli_console test_cli_groups "
+    "test_cli_reset test_connections test_consumer test_consumer_group test_coordinator "
+    "test_crash test_crowded_group test_damage test_each_protocol test_fuzz test_groups_mixed "
+    "test_kafka_python test_kcat test_listener test_observe test_offsets_topic "
+    "test_old_versions test_plain_metadata test_producer test_producer_refusals test_quota_tools "
+    "test_quotas test_reconnecting test_repeated_requests test_request_faults "
+    "test_security_off test_stream_reading "
 )
+OF_CLUSTER = "test_users"
+MODES = [ZOOKEEPER, pytest.param(KRAFT, marks=pytest.mark.advanced)]  # of one test
 AUTHORIZER = "authorizer.class.name"
+SESSIONS = {"zookeeper.session.timeout.ms": "broker.session.timeout.ms"}
 
 
 def in_both_modes(metafunc: pytest.Metafunc) -> None:
     """Called for each test function, from the conftest.py of a folder."""
-    module = metafunc.module.__name__.rpartition(".")[2]
-    if "cluster" not in metafunc.fixturenames or module not in {*SHORT, *LONG.split()}:
+    _, folder, module = metafunc.module.__name__.split(".")
+    both = {*SHORT, *LONG.split()} if folder == "interop" else {*OF_CLUSTER.split()}
+    if "cluster" not in metafunc.fixturenames or module not in both:
         return
     marks = [] if module in SHORT else [pytest.mark.advanced]
     modes = [ZOOKEEPER, pytest.param(KRAFT, marks=marks)]
     metafunc.parametrize("cluster", modes, indirect=True, scope="module")
 
 
+def mode_of(request: pytest.FixtureRequest) -> str:
+    """The mode of a cluster's fixture."""
+    mode: str = getattr(request, "param", ZOOKEEPER)
+    return mode
+
+
+def made(brokers: int, mode: str, **settings: Any) -> Cluster:
+    """A cluster in a mode. A broker that is alone needs no more than one controller."""
+    config = adapted(settings.pop("config", {}), mode)
+    controllers = 1 if mode == KRAFT and brokers == 1 else None
+    return Cluster(brokers, config=config, metadata=mode, controllers=controllers, **settings)
+
+
 def adapted(config: Mapping[str, str], mode: str) -> dict[str, str]:
-    """The settings of a test, in a mode: the authorizer is another class in each."""
-    has_another = mode == KRAFT and AUTHORIZER in config
-    return {**config, **({AUTHORIZER: STANDARD_AUTHORIZER} if has_another else {})}
+    """The settings of a test, in a mode: authorizer and session have another name in each."""
+    if mode == ZOOKEEPER:
+        return {**config}
+    found = {SESSIONS.get(key, key): text for key, text in config.items()}
+    return {**found, **({AUTHORIZER: STANDARD_AUTHORIZER} if AUTHORIZER in config else {})}

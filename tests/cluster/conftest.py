@@ -26,12 +26,17 @@ from tests.cluster.truth import Truth
 from tests.interop.clients import tidied_up
 from tests.interop.latest import Latest
 from tests.interop.watch import until
+from tests.modes import in_both_modes, mode_of
 
 PARTITIONS = 3
 Start = Callable[..., ChaosWorkload]
 
 _numbers = count()
 _read: dict[Path, int] = {}  # how far each log was looked into
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    in_both_modes(metafunc)
 
 
 @pytest.fixture(scope="session")
@@ -45,7 +50,7 @@ def latest() -> Iterator[Latest]:
 def cluster(request: pytest.FixtureRequest, latest: Latest) -> Cluster:
     """A module says in BROKERS and CONFIG what is different about the one it wants."""
     config = CONFIG | getattr(request.module, "CONFIG", {})
-    return latest.of(getattr(request.module, "BROKERS", 3), config)
+    return latest.of(getattr(request.module, "BROKERS", 3), config, mode_of(request))
 
 
 @pytest.fixture(scope="module")

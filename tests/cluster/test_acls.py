@@ -2,12 +2,14 @@
 
 import time
 
-from engine import Cluster
+import pytest
+
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
 from tests.interop.plain import asked
 from tests.interop.raw import Raw, batch
 from tests.interop.test_acls import ALL, CLUSTER, CONFIG, HERE, THERE, TOPIC, WRITE, rule
+from tests.modes import MODES, made
 
 
 def until(holds):
@@ -23,8 +25,9 @@ def produced(cluster, broker, source=THERE):
         return client.produce(f"led-by-{broker}", batch("a")).error_code
 
 
-def test_every_broker_follows_the_rules():
-    with Cluster(2, config=CONFIG) as cluster:
+@pytest.mark.parametrize("mode", MODES)
+def test_every_broker_follows_the_rules(mode):
+    with made(2, mode, config=CONFIG) as cluster:
         for broker in (1, 2):
             cluster.topic(f"led-by-{broker}", replicas=[[broker]])
         here = [rule(kind, ALL, host=HERE) for kind in (TOPIC, CLUSTER)]

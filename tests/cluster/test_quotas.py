@@ -1,10 +1,11 @@
 """Quotas of users, on three brokers: each follows them, also one that starts later."""
 
+import pytest
 from confluent_kafka import Producer
 
-from engine import Cluster
 from engine.quotas.entity import ClientQuotaEntity
 from tests.limits import START_S
+from tests.modes import MODES, made
 
 ALICE = ClientQuotaEntity("alice")
 
@@ -26,10 +27,12 @@ def throttled(cluster, user, topic):
     return seen
 
 
-def test_every_broker_follows_a_quota_and_its_removal():
+@pytest.mark.parametrize("mode", MODES)
+def test_every_broker_follows_a_quota_and_its_removal(mode):
     users = {"alice": "a", "bob": "b"}
     config = {"quota.window.num": "2"}
-    with Cluster(3, security="SASL_PLAINTEXT", users=users, config=config) as cluster:
+    secured = {"security": "SASL_PLAINTEXT", "users": users}
+    with made(3, mode, config=config, **secured) as cluster:
         cluster.topic("orders", partitions=3, replicas=1)
         quotas = {ALICE: {"producer_byte_rate": 500_000}}  # a whole number is one, too
         cluster.admin.alter_client_quotas(quotas)[ALICE].result()

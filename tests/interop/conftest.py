@@ -16,7 +16,7 @@ import pytest
 from engine.cluster.cluster import Cluster
 from tests.interop.latest import Latest
 from tests.interop.raw import Raw
-from tests.modes import KRAFT, ZOOKEEPER, in_both_modes
+from tests.modes import KRAFT, ZOOKEEPER, in_both_modes, made
 
 # Some tests write records of years ago, which retention would take, at its first look: five minutes
 # after the start, and so in the middle of a test.
@@ -40,7 +40,7 @@ def shared() -> Iterator[Cluster]:
 
 @pytest.fixture(scope="session")
 def shared_without_zookeeper() -> Iterator[Cluster]:
-    with Cluster(config=KEEPING, metadata=KRAFT, controllers=1) as cluster:
+    with made(1, KRAFT, config=KEEPING) as cluster:
         yield cluster
 
 
@@ -62,7 +62,7 @@ def cluster(request: pytest.FixtureRequest, latest: Latest) -> Iterator[Cluster]
     if request.module.CONFIG:
         yield latest.of(1, request.module.CONFIG, mode)
         return
-    with Cluster(metadata=mode) as cluster:
+    with made(1, mode) as cluster:
         yield cluster
 
 

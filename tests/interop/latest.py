@@ -6,7 +6,7 @@ the other.
 
 from engine.cluster.cluster import Cluster
 from proof.chaos.storm import heal
-from tests.modes import ZOOKEEPER, adapted
+from tests.modes import ZOOKEEPER, made
 
 
 class Latest:
@@ -17,7 +17,7 @@ class Latest:
     def of(self, brokers: int, config: dict[str, str], mode: str = ZOOKEEPER) -> Cluster:
         if (brokers, config, mode) != self._wanted:
             self.stop()
-            self._cluster = Cluster(brokers, config=adapted(config, mode), metadata=mode).start()
+            self._cluster = made(brokers, mode, config=config).start()
             self._wanted = brokers, config, mode
         assert self._cluster is not None
         heal(self._cluster)  # whatever the module before has left

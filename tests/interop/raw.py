@@ -15,6 +15,7 @@ from struct import pack
 from types import SimpleNamespace as Message
 from typing import Any
 
+from engine.cluster.cluster import Cluster
 from engine.cluster.single_requests import fetch_request
 from engine.errors import ErrorCode
 from engine.storage import records
@@ -23,8 +24,15 @@ from engine.storage.records import Record
 from engine.wire import codec
 from engine.wire.apis import APIS, Api
 from engine.wire.errors import RequestHeader
+from engine.wire.kraft_apis import KRAFT_APIS, KRaftApi
 from tests.interop.watch import until
 from tests.limits import ANSWER_S
+
+CHANGES = {  # requests that change the metadata
+    *(Api.CREATE_TOPICS, Api.DELETE_TOPICS, Api.CREATE_PARTITIONS, Api.ELECT_LEADERS),
+    *(Api.ALTER_PARTITION_REASSIGNMENTS, Api.ALTER_CONFIGS, Api.INCREMENTAL_ALTER_CONFIGS),
+    *(Api.CREATE_ACLS, Api.DELETE_ACLS, Api.ALTER_CLIENT_QUOTAS),
+}
 
 
 class Raw:
@@ -116,8 +124,31 @@ class Raw:
     # -- requests ------------------------------------------------------------------------
 
     def ask(self, api: Api, request: Any, version: int | None = None) -> Any:
+        """The response. This broker has heard of what it says that was changed."""
         header = self.post(api, request, version)
-        return codec.decode_response(header, self.frame())
+        response = codec.decode_response(header, self.frame())
+        if api in CHANGES and not response.throttle_time:
+            self.catch_up()
+        return response
+
+    def catch_up(self) -> None:
+        """Without ZooKeeper, the controller answers when a change is committed in the metadata log;
+        the broker reads it there a moment later. Wait until it has read what is committed now."""
+        if self._metadata_offset() < 0:
+            return  # with ZooKeeper the controller has told the broker before
+        header = RequestHeader(KRaftApi.DESCRIBE_QUORUM, 1, next(self._numbers), self._client_id)
+        log = Message(topic_name="__cluster_metadata", partitions=(Message(partition_index=0),))
+        self.send(codec.encode_request(header, Message(topics=(log,)), KRAFT_APIS))
+        quorum = codec.decode_response(header, self.frame(), KRAFT_APIS)
+        if quorum.error_code == ErrorCode.none:  # or this client may not ask
+            mark = quorum.topics[0].partitions[0].high_watermark
+            until(lambda: self._metadata_offset() >= mark - 1)
+
+    def _metadata_offset(self) -> int:
+        """Of the last record of the metadata log that this broker has applied; -1: it has none."""
+        request = Message(client_software_name="raw", client_software_version="1")
+        offset: int = self.ask(Api.API_VERSIONS, request).finalized_features_epoch
+        return offset
 
     def post(self, api: Api, request: Any, version: int | None = None) -> RequestHeader:
         """Send without waiting for the answer; the header is what it takes to decode that."""
@@ -165,18 +196,9 @@ class Raw:
     def create(
         self, topic: str, partitions: int = 1, replication: int = 1, **configs: object
     ) -> int:
-        """The error code; keys have `_` for `.`. Without ZooKeeper a topic is in the metadata log
-        before this broker has read it there: wait until it has, as every client does."""
+        """The error code; keys have `_` for `.`."""
         request = create(topic, partitions, replication, **configs)
-        code = int(self.ask(Api.CREATE_TOPICS, request).topics[0].error_code)
-        if code == ErrorCode.none:
-            until(lambda: self._is_known(topic))
-        return code
-
-    def _is_known(self, topic: str) -> bool:
-        (found,) = self.topics(topic)
-        leaders = [it.leader_id for it in found.partitions]
-        return found.error_code != ErrorCode.unknown_topic_or_partition and -1 not in leaders
+        return int(self.ask(Api.CREATE_TOPICS, request).topics[0].error_code)
 
     def delete(self, topic: str) -> int:
         wanted = Message(name=topic, topic_id=None)
@@ -207,6 +229,13 @@ class Raw:
         """A question that every broker answers."""
         request = Message(client_software_name="raw", client_software_version="1")
         return int(self.ask(Api.API_VERSIONS, request).error_code) == 0
+
+
+def caught_up(cluster: Cluster) -> None:
+    """Wait until every broker has heard of all that was changed, by whatever client."""
+    for broker in cluster.bootstrap.split(","):
+        with Raw(broker) as client:
+            client.catch_up()
 
 
 # -- requests, in the shape of their newest version ------------------------------------------

@@ -23,6 +23,7 @@ import confluent_kafka
 
 from engine.cli.main import PROGRAM, main
 from tests.limits import CHANGE_S
+from tests.modes import KRAFT, ZOOKEEPER
 
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = [sys.executable, "-m", "engine"]
@@ -34,28 +35,31 @@ class Running(NamedTuple):
     """What the line says that `cluster` prints when all is up."""
 
     bootstrap: str
-    zookeeper: str
+    metadata: str  # the addresses of ZooKeeper, or of the controllers
     data: Path
+    mode: str = ZOOKEEPER
 
 
 @contextmanager
-def started(data: Path) -> Iterator[Running]:
+def started(data: Path, mode: str = ZOOKEEPER) -> Iterator[Running]:
     """`cluster`, from the line that it prints until SIGTERM; nobody listens after that."""
     command = [*ENGINE, "cluster", "--brokers", "1", "--port", "0", "--data", str(data)]
+    command += ["--kraft", "--controllers", "1"] if mode == KRAFT else []
+    where = r"controllers=101@" if mode == KRAFT else "zookeeper="
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=ROOT) as process:
         try:
             assert process.stdout is not None
             line = re.fullmatch(
-                r"ready bootstrap=(127\.0\.0\.1:\d+) zookeeper=(127\.0\.0\.1:\d+) data=(.+)\n",
+                rf"ready bootstrap=(127\.0\.0\.1:\d+) {where}(127\.0\.0\.1:\d+) data=(.+)\n",
                 process.stdout.readline(),
             )
             assert line is not None
-            running = Running(line[1], line[2], Path(line[3]))
+            running = Running(line[1], line[2], Path(line[3]), mode)
             yield running
         finally:
             process.terminate()
             assert process.wait(CHANGE_S) == 0
-    for address in (running.bootstrap, running.zookeeper):
+    for address in (running.bootstrap, running.metadata):
         host, _, port = address.partition(":")
         with socket.socket() as nobody:
             assert nobody.connect_ex((host, int(port))) != 0

@@ -12,6 +12,7 @@ import pytest
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
 from engine.wire.codec import message
+from engine.wire.kraft_apis import KRaftApi
 from tests.interop.plain import asked, build, new_name
 from tests.interop.raw import Raw, batch, fetch, produce
 
@@ -112,12 +113,7 @@ TABLE = [
     (Api.LIST_OFFSETS, {"topics": [{"name": "T", "partitions": [{"partition_index": 0}]}]},
      [(TOPIC, DESCRIBE)], IN_TOPIC),
     (Api.METADATA, {"topics": [{"name": "T"}]}, [(TOPIC, DESCRIBE)], IN_TOPIC),
-    (Api.LEADER_AND_ISR, STATE, [(CLUSTER, CLUSTER_ACTION)], IN_CLUSTER),
-    (Api.STOP_REPLICA, STATE, [(CLUSTER, CLUSTER_ACTION)], IN_CLUSTER),
-    (Api.UPDATE_METADATA, STATE, [(CLUSTER, CLUSTER_ACTION)], IN_CLUSTER),
-    (Api.CONTROLLED_SHUTDOWN, {"broker_id": 9}, [(CLUSTER, CLUSTER_ACTION)], IN_CLUSTER),
     (Api.WRITE_TXN_MARKERS, {"markers": [MARKER]}, [(CLUSTER, CLUSTER_ACTION)], IN_CLUSTER),
-    (Api.ALTER_ISR, {"broker_id": 9}, [(CLUSTER, CLUSTER_ACTION)], IN_CLUSTER),
     (Api.OFFSET_COMMIT, {"group_id": "g", **COMMIT}, [(TOPIC, READ), (GROUP, READ)], IN_GROUP),
     (Api.OFFSET_COMMIT, {"group_id": "g", **COMMIT}, [(GROUP, READ), (TOPIC, READ)], IN_TOPIC),
     (Api.OFFSET_FETCH, {"group_id": "g", "topics": [{"name": "T", "partition_indexes": (0,)}]},
@@ -210,6 +206,17 @@ TABLE = [
 ]  # fmt: skip
 
 
+# Between a controller with ZooKeeper and its brokers; without it, no broker serves them.
+BETWEEN = [
+    (Api.LEADER_AND_ISR, STATE),
+    (Api.STOP_REPLICA, STATE),
+    (Api.UPDATE_METADATA, STATE),
+    (Api.CONTROLLED_SHUTDOWN, {"broker_id": 9}),
+    (Api.ALTER_ISR, {"broker_id": 9}),
+]
+OF_KRAFT = {KRaftApi.DESCRIBE_QUORUM, KRaftApi.UNREGISTER_BROKER}
+
+
 def codes(answer):
     """Every error code in an answer, however deep."""
     if isinstance(answer, tuple):
@@ -244,13 +251,26 @@ def test_the_least_rules_are_enough_and_without_one_of_them_it_is_refused(
     assert not [code for code in codes(answer) if "authorization" in code.name], answer
 
 
-def test_the_table_above_has_every_api_that_asks_for_an_operation(client):
+@pytest.mark.parametrize(("api", "fields"), BETWEEN, ids=[row[0].name for row in BETWEEN])
+def test_what_a_controller_asks_needs_cluster_action(cluster, rules, elsewhere, api, fields):
+    if cluster.is_kraft:
+        elsewhere.post(api, build(message(api, api.newest, "request"), fields))
+        assert elsewhere.hung_up()
+        return
+    assert ErrorCode.cluster_authorization_failed in codes(asked(elsewhere, api, **fields))
+    rules(rule(CLUSTER, CLUSTER_ACTION))
+    answer = asked(elsewhere, api, **fields)
+    assert not [code for code in codes(answer) if "authorization" in code.name], answer
+
+
+def test_the_table_above_has_every_api_that_asks_for_an_operation(cluster, client):
     served = {each.api_key for each in asked(client, Api.API_VERSIONS, 2).api_keys}
     elsewhere = {  # tests of their own below, or none because everybody may
         Api.PRODUCE, Api.FETCH, Api.LIST_GROUPS, Api.DESCRIBE_CLUSTER, Api.DESCRIBE_LOG_DIRS,
         Api.API_VERSIONS, Api.SASL_HANDSHAKE, Api.SASL_AUTHENTICATE, *range(38, 42),
     }  # fmt: skip
-    assert served == {row[0] for row in TABLE} | elsewhere
+    of_mode = OF_KRAFT if cluster.is_kraft else {row[0] for row in BETWEEN}
+    assert served == {row[0] for row in TABLE} | of_mode | elsewhere
 
 
 # -- what is shown, read and written -----------------------------------------------------------

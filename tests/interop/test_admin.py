@@ -16,6 +16,7 @@ from confluent_kafka.admin import (
 )
 
 from tests.interop.plain import new_name
+from tests.interop.raw import caught_up
 
 # It would like us to use the incremental one.
 pytestmark = pytest.mark.filterwarnings("ignore:alter_configs has been deprecated")
@@ -23,9 +24,15 @@ pytestmark = pytest.mark.filterwarnings("ignore:alter_configs has been deprecate
 CONFIG = {"log.retention.hours": "48"}
 
 
+class Administrator(AdminClient):
+    def __init__(self, cluster):
+        super().__init__({"bootstrap.servers": cluster.bootstrap})
+        self.cluster = cluster
+
+
 @pytest.fixture(scope="module")
 def admin(cluster):
-    return AdminClient({"bootstrap.servers": cluster.bootstrap})
+    return Administrator(cluster)
 
 
 @pytest.fixture
@@ -41,12 +48,18 @@ def produce(cluster, topic, records):
 
 
 def create(admin, topic, **settings):
-    one(admin.create_topics([NewTopic(topic, **settings)]))
+    done(admin, admin.create_topics([NewTopic(topic, **settings)]))
 
 
 def one(futures):
     (future,) = futures.values()
     return future.result(10)
+
+
+def done(admin, futures):
+    """Every broker knows of the change."""
+    one(futures)
+    caught_up(admin.cluster)
 
 
 def fails(futures):
@@ -68,10 +81,10 @@ def test_a_topic_from_birth_to_death(admin, topic):
     assert {each.leader for each in found.partitions.values()} == {1}
     assert sorted(found.partitions) == [0, 1, 2]
 
-    one(admin.create_partitions([NewPartitions(topic, 5)]))
+    done(admin, admin.create_partitions([NewPartitions(topic, 5)]))
     assert len(admin.list_topics(topic, timeout=20).topics[topic].partitions) == 5
 
-    one(admin.delete_topics([topic]))
+    done(admin, admin.delete_topics([topic]))
     assert topic not in admin.list_topics(timeout=20).topics
 
 
@@ -79,7 +92,7 @@ def test_its_name_can_be_used_again_at_once(admin, topic):
     for partitions in (1, 2, 3):
         create(admin, topic, num_partitions=partitions)
         assert len(admin.list_topics(topic, timeout=20).topics[topic].partitions) == partitions
-        one(admin.delete_topics([topic]))
+        done(admin, admin.delete_topics([topic]))
 
 
 def test_a_new_topic_can_be_written_to_at_once(admin, cluster, topic):
@@ -111,10 +124,10 @@ def test_what_cannot_be_created(admin, topic):
 
 
 def test_a_dry_run_changes_nothing(admin, topic):
-    one(admin.create_topics([NewTopic(topic, 3)], validate_only=True))
+    done(admin, admin.create_topics([NewTopic(topic, 3)], validate_only=True))
     create(admin, topic, num_partitions=2)
-    one(admin.create_partitions([NewPartitions(topic, 5)], validate_only=True))
-    one(admin.create_partitions([NewPartitions(topic, 3)]))
+    done(admin, admin.create_partitions([NewPartitions(topic, 5)], validate_only=True))
+    done(admin, admin.create_partitions([NewPartitions(topic, 3)]))
 
 
 def test_replicas_by_hand(admin, topic):
@@ -142,7 +155,7 @@ def test_the_configuration_of_a_topic(admin, topic):
 def test_alter_replaces_everything(admin, topic):
     create(admin, topic, config={"retention.bytes": "1000"})
     changed = ConfigResource(ResourceType.TOPIC, topic, set_config={"segment.bytes": "2000"})
-    one(admin.alter_configs([changed]))
+    done(admin, admin.alter_configs([changed]))
     configs = described(admin, ConfigResource(ResourceType.TOPIC, topic))
     assert configs["segment.bytes"].value == "2000"
     assert configs["retention.bytes"].value == "-1"
@@ -159,7 +172,7 @@ def test_incremental_alter_changes_key_by_key(admin, topic):
     ]:
         entry = ConfigEntry(name, value, incremental_operation=what)
         resource = ConfigResource(ResourceType.TOPIC, topic, incremental_configs=[entry])
-        one(admin.incremental_alter_configs([resource]))
+        done(admin, admin.incremental_alter_configs([resource]))
         configs = described(admin, ConfigResource(ResourceType.TOPIC, topic))
         assert configs[name].value == after
     assert configs["retention.bytes"].value == "3000"
@@ -169,7 +182,7 @@ def test_a_change_counts_for_the_next_record(admin, cluster, topic):
     create(admin, topic)
     produce(cluster, topic, 1)
     small = ConfigResource(ResourceType.TOPIC, topic, set_config={"max.message.bytes": "10"})
-    one(admin.alter_configs([small]))
+    done(admin, admin.alter_configs([small]))
     failures = []
     producer = confluent_kafka.Producer({"bootstrap.servers": cluster.bootstrap})
     producer.produce(topic, b"too large now", on_delivery=lambda e, _: failures.append(e))
@@ -186,13 +199,13 @@ def test_the_configuration_of_a_broker(admin):
     assert not configs["log.retention.ms"].is_read_only
 
     changed = ConfigResource(ResourceType.BROKER, "1", set_config={"log.cleaner.backoff.ms": "77"})
-    one(admin.alter_configs([changed]))
+    done(admin, admin.alter_configs([changed]))
     altered = described(admin, broker)["log.cleaner.backoff.ms"]
     assert (altered.value, altered.source) == (
         "77",
         ConfigSource.DYNAMIC_BROKER_CONFIG.value,
     )
-    one(admin.alter_configs([broker]))
+    done(admin, admin.alter_configs([broker]))
     assert described(admin, broker)["log.cleaner.backoff.ms"].is_default
 
 

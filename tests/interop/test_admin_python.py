@@ -17,6 +17,7 @@ from aiokafka.structs import TopicPartition as AioTopicPartition
 from kafka.admin import AlterConfigOp, ConfigResource, ConfigResourceType
 
 from tests.interop.plain import new_name
+from tests.interop.raw import caught_up
 
 
 @pytest.fixture(scope="module")
@@ -39,21 +40,25 @@ def produce(cluster, topic, records):
 
 
 class TestKafkaPython:
-    def test_a_topic_from_birth_to_death(self, admin, topic):
+    def test_a_topic_from_birth_to_death(self, admin, cluster, topic):
         admin.create_topics({topic: {"num_partitions": 2, "configs": {"retention.ms": "1000"}}})
+        caught_up(cluster)
         (described,) = admin.describe_topics([topic])
         assert described["error_code"] == 0
         assert [each["leader_id"] for each in described["partitions"]] == [1, 1]
 
         admin.create_partitions({topic: 3})
+        caught_up(cluster)
         (described,) = admin.describe_topics([topic])
         assert len(described["partitions"]) == 3
 
         admin.delete_topics([topic])
+        caught_up(cluster)
         assert topic not in admin.list_topics()
 
-    def test_errors(self, admin, topic):
+    def test_errors(self, admin, cluster, topic):
         admin.create_topics([topic])
+        caught_up(cluster)
         with pytest.raises(kafka.errors.TopicAlreadyExistsError):
             admin.create_topics([topic])
         with pytest.raises(kafka.errors.InvalidTopicError):
@@ -63,9 +68,10 @@ class TestKafkaPython:
         with pytest.raises(kafka.errors.InvalidPartitionsError):
             admin.create_partitions({topic: 1})
 
-    def test_configurations(self, admin, topic):
+    def test_configurations(self, admin, cluster, topic):
         kind, operation = ConfigResourceType.TOPIC, AlterConfigOp
         admin.create_topics({topic: {"configs": {"retention.ms": "1000"}}})
+        caught_up(cluster)
 
         def modified():
             described = admin.describe_configs([ConfigResource(kind, topic)])["topic"][topic]
@@ -83,15 +89,19 @@ class TestKafkaPython:
         assert admin.alter_configs([ConfigResource(kind, topic, changes)]) == {
             "topic": {topic: "OK"}
         }
+        caught_up(cluster)
         assert modified() == {"cleanup.policy": "delete,compact"}
         replaced = ConfigResource(kind, topic, {"segment.bytes": "2000"})
         admin.alter_configs([replaced], incremental=False)
+        caught_up(cluster)
         assert modified() == {"cleanup.policy": "delete,compact", "segment.bytes": "2000"}
         admin.reset_configs([ConfigResource(kind, topic, {})])
+        caught_up(cluster)
         assert modified() == {}
 
     def test_records_producers_and_disks(self, admin, cluster, topic):
         admin.create_topics([topic])
+        caught_up(cluster)
         produce(cluster, topic, 10)
 
         partition = kafka.TopicPartition(topic, 0)
@@ -126,19 +136,23 @@ class TestAiokafka:
     def test_a_topic_from_birth_to_death(self, cluster, topic):
         async def story(admin):
             created = await admin.create_topics([AioNewTopic(topic, 2, 1)])
+            caught_up(cluster)
             assert created.topic_errors == [(topic, 0, None)]
             (described,) = await admin.describe_topics([topic])
             assert (described["topic"], len(described["partitions"])) == (topic, 2)
 
             grown = await admin.create_partitions({topic: AioNewPartitions(3)})
+            caught_up(cluster)
             assert grown.topic_errors == [(topic, 0, None)]
             (described,) = await admin.describe_topics([topic])
             assert len(described["partitions"]) == 3
 
             again = await admin.create_topics([AioNewTopic(topic, 2, 1)])
+            caught_up(cluster)
             assert again.topic_errors == [(topic, 36, f"Topic '{topic}' already exists.")]
 
             deleted = await admin.delete_topics([topic])
+            caught_up(cluster)
             assert deleted.topic_error_codes == [(topic, 0)]
             assert topic not in await admin.list_topics()
 
@@ -148,8 +162,10 @@ class TestAiokafka:
         async def story(admin):
             kind = AioConfigResourceType.TOPIC
             await admin.create_topics([AioNewTopic(topic, 1, 1)])
+            caught_up(cluster)
             change = AioConfigResource(kind, topic, {"retention.ms": "1000"})
             ((altered,),) = [answer.resources for answer in await admin.alter_configs([change])]
+            caught_up(cluster)
             assert altered == (0, None, 2, topic)
             asked = AioConfigResource(kind, topic, {"retention.ms": None})
             (answer,) = await admin.describe_configs([asked], include_synonyms=True)
@@ -164,6 +180,7 @@ class TestAiokafka:
     def test_records_and_cluster(self, cluster, topic):
         async def story(admin):
             await admin.create_topics([AioNewTopic(topic, 1, 1)])
+            caught_up(cluster)
             await asyncio.to_thread(produce, cluster, topic, 5)
             partition = AioTopicPartition(topic, 0)
             deleted = await admin.delete_records({partition: RecordsToDelete(3)})

@@ -8,11 +8,14 @@ from collections.abc import Iterator
 import pytest
 
 from tests.interop.shell import ENGINE, ROOT, Running, Shell, started
+from tests.modes import mode_of
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with started(tmp_path_factory.mktemp("cluster")) as cluster:
+def cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
+    with started(tmp_path_factory.mktemp("cluster"), mode_of(request)) as cluster:
         yield cluster
 
 

@@ -13,6 +13,7 @@ from engine.cluster.cluster import Cluster
 from tests.interop.raw import Raw
 from tests.interop.shell import Running, Shell
 from tests.limits import CHANGE_S, WIDE_SESSION_MS
+from tests.modes import made, mode_of
 from tests.unit.cli.pretend import written
 
 _numbers = count()
@@ -25,14 +26,15 @@ class At(NamedTuple):
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with Cluster(brokers=3, config={"zookeeper.session.timeout.ms": WIDE_SESSION_MS}) as cluster:
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    config = {"zookeeper.session.timeout.ms": WIDE_SESSION_MS}
+    with made(3, mode_of(request), config=config) as cluster:
         yield cluster
 
 
 @pytest.fixture
 def shell(cluster: Cluster) -> Shell:
-    return Shell(Running(cluster.bootstrap, cluster.zookeeper, cluster.data))
+    return Shell(Running(cluster.bootstrap, "", cluster.data))
 
 
 @pytest.fixture

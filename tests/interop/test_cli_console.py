@@ -20,11 +20,14 @@ from tests.interop.shell import (
     started,
 )
 from tests.limits import CHANGE_S
+from tests.modes import KRAFT, mode_of
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Running]:
-    with started(tmp_path_factory.mktemp("cluster")) as cluster:
+def cluster(
+    request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Running]:
+    with started(tmp_path_factory.mktemp("cluster"), mode_of(request)) as cluster:
         yield cluster
 
 
@@ -278,7 +281,10 @@ def test_a_killed_broker_that_comes_back_is_found_again(cluster: Running, shell:
     shell.out("topics", "--create", "--topic", topic)
     directory = cluster.data / "broker-1"
     start = [*ENGINE, "broker", "--id", "1", "--port", shell.bootstrap.partition(":")[2]]
-    start += ["--zookeeper", cluster.zookeeper, "--data", str(directory)]
+    where = ["--zookeeper", cluster.metadata]
+    if cluster.mode == KRAFT:
+        where = ["--controllers", f"101@{cluster.metadata}"]
+    start += [*where, "--data", str(directory)]
     with (
         shell.start("console-consumer", "--topic", topic, "--from-beginning") as consumer,
         shell.start("console-producer", "--topic", topic, "--request-required-acks", "all") as it,

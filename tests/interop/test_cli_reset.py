@@ -169,7 +169,7 @@ def test_what_cannot_be_reset(
 
 
 def shell_of(cluster: Cluster) -> Shell:
-    return Shell(Running(cluster.bootstrap, cluster.zookeeper, cluster.data))
+    return Shell(Running(cluster.bootstrap, "", cluster.data))
 
 
 def test_a_console_consumer_goes_on_where_its_group_was(

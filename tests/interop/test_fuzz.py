@@ -68,7 +68,7 @@ def test_broken_requests_leave_no_trace(cluster, client, topic, frames):
                     raw = connections.enter_context(Raw(cluster.bootstrap))
                     raw.send(framed(frame))
             assert client.is_served()
-        until(lambda: sockets(broker.pid) == before)
+        until(lambda: sockets(broker.pid) <= before)
     assert broker.alive
     assert "Traceback" not in broker.output()
     assert "in the middle of a request" not in broker.output()  # all of them arrived whole
@@ -87,6 +87,6 @@ def test_noise_leaves_no_trace(cluster, client, topic):
                 noise.sendall(random.randbytes(random.randrange(1, 3000)))
             else:
                 noise.sendall(stream[: random.randrange(1, len(stream))])
-    until(lambda: sockets(broker.pid) == before)
+    until(lambda: sockets(broker.pid) <= before)
     assert client.is_served()
     assert "Traceback" not in broker.output()

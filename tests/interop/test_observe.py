@@ -16,6 +16,7 @@ from engine.model import TopicPartition
 from tests.interop.raw import Raw, batch
 from tests.interop.watch import until
 from tests.limits import WIDE_SESSION_MS
+from tests.modes import made, mode_of
 
 CONFIG = {
     "zookeeper.session.timeout.ms": WIDE_SESSION_MS,
@@ -25,8 +26,8 @@ CONFIG = {
 
 
 @pytest.fixture(scope="module")
-def cluster() -> Iterator[Cluster]:
-    with Cluster(3, config=CONFIG) as cluster:
+def cluster(request: pytest.FixtureRequest) -> Iterator[Cluster]:
+    with made(3, mode_of(request), config=CONFIG) as cluster:
         yield cluster
 
 
@@ -44,10 +45,12 @@ def healed(cluster: Cluster) -> Iterator[None]:
 
 @pytest.fixture
 def client(cluster: Cluster) -> Iterator[Raw]:
-    """Of the controller, who creates topics, when all brokers are there."""
+    """Of the controller, who creates topics, when all brokers are there; without ZooKeeper, of a
+    broker."""
     wanted = tuple(cluster.brokers)
     state = until(lambda: all_known(seen := cluster.state(), wanted) and seen)
-    with Raw(f"127.0.0.1:{state.brokers[state.controller].port}") as client:
+    asked = wanted[0] if cluster.is_kraft else state.controller
+    with Raw(f"127.0.0.1:{state.brokers[asked].port}") as client:
         yield client
 
 
@@ -114,14 +117,15 @@ def last(cluster: Cluster) -> int:
 def test_a_state_has_all_that_there_is_to_know(cluster, client, orders):
     state = cluster.state()
     assert list(state.brokers) == cluster.brokers == [1, 2, 3]
-    assert state.controller in state.brokers
+    assert state.controller in (state.controllers if cluster.is_kraft else state.brokers)
     for number, broker in state.brokers.items():
         assert (broker.status, broker.answers) == (Status.UP, True)
         assert broker.pid == cluster.child(number).pid
         assert broker.controller == state.controller
         assert broker.active == (number == state.controller)
         assert broker.brokers == (1, 2, 3)
-        assert broker.session and broker.epoch > 0
+        assert (broker.session is None) == cluster.is_kraft
+        assert broker.epoch > 0
         assert abs(broker.at - state.at) < 5000
     assert len({broker.epoch for broker in state.brokers.values()}) == 3
     assert cluster.bootstrap == ",".join(f"127.0.0.1:{b.port}" for b in state.brokers.values())
