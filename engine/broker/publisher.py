@@ -33,7 +33,7 @@ class MetadataPublisher:
         an earlier registration of this broker.
         """
         errors: list[ErrorCode] = []
-        if delta.roles or delta.stops or delta.updates:
+        if delta.roles or delta.stops or delta.updates or delta.ineligible is not None:
             errors = self.replicas.apply(delta)
         else:
             self.replicas.check_controller(delta)

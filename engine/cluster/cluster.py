@@ -228,7 +228,12 @@ class Cluster:
             return None
         from engine.cluster.security.cluster_security import ClusterSecurity  # noqa: PLC0415
 
-        return ClusterSecurity(self.data, security, users, controllers=controllers)
+        try:
+            return ClusterSecurity(self.data, security, users, controllers=controllers)
+        except ApiException:
+            if self._scratch:
+                self._scratch.remove()
+            raise
 
     @property
     def admin(self) -> "AdminClient":

@@ -74,6 +74,8 @@ class MetadataDelta:
     broker_epoch: int = -1  # the registration of this broker for which it is meant; -1: any
     controller: int | None = None  # the broker that is the controller now; None: as it was
     brokers: Sequence[BrokerRegistration] | None = None  # all that are live; None: as they were
+    # Brokers that may join no ISR: fenced, or stopping in order. None: as they were.
+    ineligible: frozenset[int] | None = None
     partitions: Sequence[PartitionChange] = ()  # as clients see them
     roles: Sequence[PartitionChange] = ()  # partitions that this broker leads or follows
     updates: Sequence[PartitionChange] = ()  # of such a partition, in the same leader epoch

@@ -91,6 +91,8 @@ class ImageDelta:
         if changes.brokers or is_first:
             live = live_brokers(image)
             parts["brokers"] = live
+            brokers = image.brokers.values()
+            parts["ineligible"] = frozenset(it.id for it in brokers if not it.is_active)
             parts["controller"] = min((broker.id for broker in live), default=NO_BROKER)
         if changes.configs:
             parts["configs"] = {key: _copied(image.configs.get(key)) for key in changes.configs}

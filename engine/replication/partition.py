@@ -22,7 +22,7 @@ the new one, and any replica of either has all committed records, so each of the
 Invariant: the high watermark never decreases while this broker leads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Set
 from dataclasses import dataclass, field
 from enum import Enum
 from typing import NamedTuple, Protocol
@@ -140,6 +140,7 @@ class Partition:
     id: TopicPartition
     broker_id: int  # of this broker
     max_lag_ms: int = 30_000  # replica.lag.time.max.ms
+    ineligible: Set[int] = frozenset()  # brokers that may join no ISR, as the controller says
     role: Role = Role.NONE
     leader: int = NO_BROKER
     leader_epoch: int = -1
@@ -233,18 +234,23 @@ class Partition:
         """Move the high watermark to the smallest log end that counts.
 
         A follower that has caught up counts even before it is in the ISR. Otherwise the high
-        watermark could stay ahead of it for ever, and it would never join.
+        watermark could stay ahead of it for ever, and it would never join. One that may not join,
+        because its broker is fenced or is being stopped, is not waited for.
         """
         committed = self.end
         for follower in self.followers.values():
             if follower.end < committed and (
-                follower.id in self.counted or now - follower.caught_up <= self.max_lag_ms
+                follower.id in self.counted or self._may_join(follower, now)
             ):
                 committed = follower.end
         if committed <= self.high_watermark:
             return False
         self.high_watermark = committed
         return True
+
+    def _may_join(self, follower: Follower, now: int) -> bool:
+        is_near = now - follower.caught_up <= self.max_lag_ms
+        return is_near and follower.id not in self.ineligible
 
     def require(self, min_insync_replicas: int, *, appended: bool = False) -> None:
         """Raise an error if too few replicas are in sync, before or after an append."""
@@ -279,6 +285,8 @@ class Partition:
 
     def expand(self, replica: int) -> Proposal | None:
         if self.isr_state is not IsrState.SETTLED or replica in self.isr:
+            return None
+        if replica in self.ineligible:
             return None
         if self.followers[replica].end < max(self.high_watermark, self.epoch_start):
             return None

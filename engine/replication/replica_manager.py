@@ -70,8 +70,8 @@ class ReplicaManager:
         self.now = clock
         self.logs = LogManager(config, directories, clock)
         self.partitions: dict[TopicPartition, Partition] = {}  # none before the first delta
-        self.controller_epoch = NO_EPOCH
-        self.broker_epoch = NO_EPOCH  # of our registration; the broker sets it
+        self._ineligible: set[int] = set()  # brokers that may join no ISR; partitions know it
+        self.controller_epoch = self.broker_epoch = NO_EPOCH  # the broker sets its own
         self.fetchers: dict[int, Fetcher] = {}  # by leader
         self.proposals: list[Proposal] = []
         self.elsewhere = elsewhere
@@ -101,6 +101,10 @@ class ReplicaManager:
         errors += [_code(self._stop, stop) for stop in delta.stops]
         for change in delta.updates:
             self._update(change)
+        if delta.ineligible is not None:
+            self._ineligible.clear()
+            self._ineligible.update(delta.ineligible)
+            self.tick()
         self._remove_idle_fetchers()
         return errors
 
@@ -170,7 +174,7 @@ class ReplicaManager:
         partition = self.partitions.get(topic_partition)
         if partition is None:
             limit_ms = self.config.replica_lag_time_max_ms
-            partition = Partition(topic_partition, self.broker_id, limit_ms)
+            partition = Partition(topic_partition, self.broker_id, limit_ms, self._ineligible)
             known = self.logs.directory_of[topic_partition].high_watermarks.get(topic_partition, 0)
             partition.high_watermark = max(log.start_offset, min(known, log.end_offset))
             self.partitions[topic_partition] = partition
@@ -272,8 +276,11 @@ class ReplicaManager:
         for partition in self.partitions.values():
             if partition.is_leader and self.logs.directory_of[partition.id].offline is None:
                 self.propose(partition.shrink(self.now()))
-                if partition.advance(self.now()):
-                    self._notify(partition.id)
+                self._advance(partition)
+
+    def _advance(self, partition: Partition) -> None:
+        if partition.advance(self.now()):
+            self._notify(partition.id)
 
     def propose(self, proposal: Proposal | None) -> None:
         if proposal is not None:
@@ -293,6 +300,7 @@ class ReplicaManager:
         if partition is not None and partition.waits_for(proposal):
             partition.withdraw()
             self.propose(partition.expand_next(self.now()))
+            self._advance(partition)
 
     def isr_answered(self, proposal: Proposal, version: int | None) -> None:
         """It is written, in this version. None: the controller has changed the state."""
@@ -495,10 +503,7 @@ class ReplicaManager:
         self.logs.close(self._high_watermarks())
 
     def _high_watermarks(self) -> dict[TopicPartition, int]:
-        return {
-            topic_partition: partition.high_watermark
-            for topic_partition, partition in self.partitions.items()
-        }
+        return {each.id: each.high_watermark for each in self.partitions.values()}
 
 
 def _code(step: Callable[..., None], *args: Any) -> ErrorCode:

@@ -77,6 +77,18 @@ def test_the_state_events_and_a_recording_have_the_quorum(kraft, tmp_path):
     assert last.controllers.keys() == state.controllers.keys()
 
 
+def test_a_write_does_not_wait_for_a_broker_that_has_stopped_in_order():
+    """It fetched when it was stopped, and by that alone it would count for ten minutes."""
+    config = {"replica.lag.time.max.ms": "600000"}
+    with Cluster(3, metadata="kraft", controllers=1, config=config) as cluster:
+        topic = cluster.topic("calm", replicas=[1, 2, 3])
+        cluster.write(topic, ["before"], acks="all")
+        cluster.stop_broker(3)
+        cluster.write(topic, ["after"], acks="all")
+        assert cluster.isr(topic) == (1, 2)
+        assert cluster.read(topic) == ["before", "after"]
+
+
 def test_the_active_controller_dies_and_topics_are_created_as_before(kraft):
     kraft.topic("before")
     first = active(kraft)

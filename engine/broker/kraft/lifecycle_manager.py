@@ -117,7 +117,8 @@ class BrokerLifecycleManager:
         self._heard_at = asyncio.get_running_loop().time()
         if answer.is_fenced is not self.is_fenced:
             self.is_fenced = answer.is_fenced
-            self._report("broker.fenced" if self.is_fenced else "broker.unfenced", epoch=self.epoch)
+            kind = "registration.fenced" if self.is_fenced else "registration.unfenced"
+            self._report(kind, epoch=self.epoch)
         if answer.is_caught_up:
             self.take(BrokerStep.CAUGHT_UP)
         if self.is_ready and not answer.is_fenced:

@@ -43,6 +43,7 @@ def test_the_first_delta_has_everything_and_no_replica_is_new():
     )
     delta = told.first
     assert [broker.id for broker in delta.brokers] == [1]
+    assert delta.ineligible == {2}
     assert delta.controller == 1
     assert [each.partition for each in delta.partitions] == [ZERO, ONE]
     ((_, id, now),) = delta.roles

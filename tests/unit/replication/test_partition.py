@@ -133,6 +133,24 @@ def test_a_shrink_counts_when_it_is_written():
     assert (partition.high_watermark, partition.isr, partition.version) == (5, (1, 2), 1)
 
 
+def test_who_may_join_no_isr_is_not_waited_for():
+    """Its broker is fenced, or is being stopped in order; it has caught up a moment ago."""
+    gone = set()
+    partition = Partition(ORDERS, 1, ineligible=gone)
+    partition.lead(state(1, 0, (1, 2), (1, 2, 3)), 0, NOW)
+    partition.fetched(3, 0, 0, NOW)
+    partition.withdraw()
+    partition.appended(5, NOW)
+    fetch(partition, 2, 5)
+    assert partition.high_watermark == 0
+    gone.add(3)
+    assert partition.advance(NOW)
+    assert partition.high_watermark == 5
+    assert partition.fetched(3, 5, 0, NOW) is None
+    gone.remove(3)
+    assert partition.fetched(3, 5, 0, NOW).isr == (1, 2, 3)
+
+
 def test_who_is_let_in_counts_before_it_is_written():
     partition = leader(isr=(1, 2), end=5)
     fetch(partition, 2, 5)

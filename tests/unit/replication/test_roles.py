@@ -4,6 +4,7 @@ import pytest
 
 from engine.broker.zookeeper.roles import change_roles, stop_replicas
 from engine.errors import ErrorCode
+from engine.metadata.delta import MetadataDelta
 from engine.model import TopicPartition
 from engine.replication.follower_partition import Stage
 from engine.replication.partition import Role
@@ -276,6 +277,23 @@ class TestIsr:
         replicas.isr_withdrawn(proposal)
         replicas.tick()
         assert partition.high_watermark == 2
+
+    def test_a_broker_that_may_join_no_isr_is_not_waited_for(self, cluster):
+        """The controller says so after 3 has caught up: a waiting record is committed at once."""
+        self.grown(cluster)
+        cluster.elect(1, isr=(1, 2))
+        for follower in (2, 3, 2, 3):
+            cluster.fetch(follower)
+        replicas, partition = cluster[1].replicas, cluster[1].partition
+        (proposal,) = replicas.proposals
+        cluster.produce("b")
+        for _ in range(3):
+            cluster.fetch(2)
+        replicas.apply(MetadataDelta(ineligible=frozenset({3})))
+        assert partition.high_watermark == 1  # it counts while it is proposed
+        replicas.isr_withdrawn(proposal)
+        assert partition.high_watermark == 2
+        assert not partition.proposal
 
     def test_an_answer_that_comes_too_late(self, cluster):
         self.grown(cluster)
