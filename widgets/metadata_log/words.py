@@ -201,7 +201,7 @@ def name_of(node: int) -> str:
 def told(entry: MetadataLogEntry, topics: TopicNames) -> str:
     """An entry as a sentence, read aloud."""
     if entry.kind is MetadataEntryKind.SNAPSHOT:
-        return f"a snapshot stands for the {entry.offset} records before offset {entry.offset}"
+        return f"a snapshot stands for all that is before offset {entry.offset}"
     if entry.kind is MetadataEntryKind.TRUNCATED:
         return f"the log was truncated to offset {entry.offset}"
     about = subject(entry, topics)
