@@ -105,6 +105,8 @@ class ReplicaManager:
             self._ineligible.clear()
             self._ineligible.update(delta.ineligible)
             self.tick()
+            for partition in self.partitions.values():  # whose sessions may have no news to ask for
+                self.propose(partition.expand_next(self.now()) if partition.is_leader else None)
         self._remove_idle_fetchers()
         return errors
 
@@ -309,8 +311,8 @@ class ReplicaManager:
             return  # another role has come meanwhile
         if version is None:
             partition.refused()
-            refused = {"isr": proposal.isr, "leader_epoch": partition.leader_epoch}
-            self._event("isr.refused", partition, **refused)
+            facts = {"isr": proposal.isr, "leader_epoch": partition.leader_epoch}
+            self._event("isr.refused", partition, **facts)
             return
         facts = {"was": partition.isr, "version": version, "leader_epoch": partition.leader_epoch}
         partition.written(version)
@@ -490,8 +492,7 @@ class ReplicaManager:
 
     def enforce_retention(self) -> None:
         def enforce(log: PartitionLog) -> None:
-            partition = self.partitions.get(log.partition)
-            if partition is not None:
+            if (partition := self.partitions.get(log.partition)) is not None:
                 enforce_retention(log, self.now(), partition.high_watermark)
 
         self.logs.each(enforce)
