@@ -293,7 +293,11 @@ class TestIsr:
         assert partition.high_watermark == 1  # it counts while it is proposed
         replicas.isr_withdrawn(proposal)
         assert partition.high_watermark == 2
-        assert not partition.proposal
+        for _ in range(2):
+            cluster.fetch(3)
+        assert partition.followers[3].end == 2 and not partition.proposal
+        replicas.apply(MetadataDelta(ineligible=frozenset()))  # 3 has nothing new to ask for
+        assert partition.proposal.isr == (1, 2, 3)
 
     def test_an_answer_that_comes_too_late(self, cluster):
         self.grown(cluster)
