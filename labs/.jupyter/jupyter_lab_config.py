@@ -11,6 +11,7 @@ ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 
 from contents import LabContentsManager  # noqa: E402 - it stands beside this file
+from idle_workers import end_them_with_the_server  # noqa: E402 - so does this
 
 # Which tabs and sidebars are open. At first there is only the notebook: the file browser is folded.
 WORKSPACES = ROOT / "build" / "jupyter" / "workspaces"
@@ -46,3 +47,5 @@ c.LabApp.app_settings_dir = str(HERE)  # overrides.json: no question about news
 c.LabApp.workspaces_dir = str(WORKSPACES)
 c.LabApp.news_url = None
 c.LabApp.check_for_updates_class = "jupyterlab.NeverCheckForUpdate"
+
+end_them_with_the_server()

@@ -54,7 +54,6 @@ def test_who_comes_first_sees_the_first_lab_and_nothing_else(
         page.get_by_role("tab", name="File Browser").click()
         expect(page.locator(".jp-DirListing-itemText", has_text="01_storage.ipynb")).to_be_visible()
         page.close()
-        lab.end_kernels()  # a server does not always end while a kernel has still something to say
 
 
 # -- links ----------------------------------------------------------------------------------------
