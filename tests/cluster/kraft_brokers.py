@@ -3,9 +3,11 @@
 import re
 import sys
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Self
 
+from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient
 
 from engine.cluster.child import Child, end_all
@@ -93,7 +95,9 @@ class KRaftBrokers:
         admin = self.admin
 
         def seen() -> bool:
-            return set(admin.list_topics(timeout=JVM_S).brokers) == set(ids)
+            with suppress(KafkaException):  # a broker that knows none yet
+                return set(admin.list_topics(timeout=JVM_S).brokers) == set(ids)
+            return False
 
         until(seen, JVM_S)
 
