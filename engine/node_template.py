@@ -45,7 +45,8 @@ class NodeTemplate:
         self._status_files: dict[int, int] = {}  # by process id: where its exit code is written
 
     def serve(self) -> NodeRequest | None:
-        """Returns in each copy, with what it shall be; here None, at the end."""
+        """Make a copy for each request. Each copy returns from here, with its request; the template
+        itself returns None when the launcher has gone."""
         signal.signal(signal.SIGCHLD, self._reap)
         while True:
             text, files, _, _ = socket.recv_fds(self._requests, LONGEST_MESSAGE, MOST_FILES)
@@ -72,7 +73,7 @@ class NodeTemplate:
             self._requests.send(str(pid).encode())
 
     def _reap(self, number: int, frame: FrameType | None) -> None:
-        """One or more copies have ended."""
+        """On SIGCHLD: write the exit codes of the copies that have ended."""
         with suppress(ChildProcessError):  # there is none any more
             while (ended := os.waitpid(-1, os.WNOHANG))[0]:
                 pid, status = ended

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING
 
 from engine.client.address import Address
 from engine.client.cluster import ClusterClient
-from engine.cluster.child import Child
 from engine.cluster.metadata_servers import MetadataAddress
-from engine.cluster.node_launcher import NodeLauncher
+from engine.cluster.node_launcher import NodeLauncher, Start
 from engine.cluster.node_process import NodeProcess
 from engine.cluster.ports import HOST
 from engine.errors import ApiException, ErrorCode
@@ -80,17 +79,11 @@ class BrokerProcess(NodeProcess):
         self.directory.mkdir(parents=True, exist_ok=True)
         self._write_settings(source.address)
         log = self.directory / "broker.log"
-        self._child = self._start(source, log, environment, launcher)
+        self._child = self._starter(launcher)(self.arguments(source), log, environment)
         self.expected = True  # only now: another thread may check it, and the old one is dead
 
-    def _start(
-        self,
-        source: MetadataAddress,
-        log: Path,
-        environment: Mapping[str, str],
-        launcher: NodeLauncher,
-    ) -> Child:
-        return launcher.launch(self.arguments(source), log, environment)
+    def _starter(self, launcher: NodeLauncher) -> Start:
+        return launcher.launch
 
     def _write_settings(self, zookeeper: str) -> None:
         """Those that are no arguments."""
@@ -98,7 +91,7 @@ class BrokerProcess(NodeProcess):
             self._properties = self._security.properties(self.number, self.port)
 
     def arguments(self, source: MetadataAddress) -> list[str]:
-        """Those of `python -m engine`."""
+        """The arguments of `python -m engine` that start this node."""
         settings = [
             part for key, value in self._settings.items() for part in ("--config", f"{key}={value}")
         ]

@@ -53,7 +53,7 @@ exec "$@" >&2
 
 
 class RunningProcess(Protocol):
-    """What `subprocess.Popen` has, too."""
+    """A process that was started; `subprocess.Popen` is one."""
 
     @property
     def pid(self) -> int: ...

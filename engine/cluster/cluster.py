@@ -142,7 +142,7 @@ class Cluster:
             self._add(number + 1, port + number if port else 0)
 
     def _own_settings(self) -> dict[str, str]:
-        """Of the cluster's own clients."""
+        """TLS and SASL of the cluster's own clients; empty without security."""
         return self._security.settings() if self._security else {}
 
     def _with_quorum(self, brokers: int, controllers: int) -> None:

@@ -21,9 +21,8 @@ from pathlib import Path
 import engine
 from engine.cluster import java
 from engine.cluster.broker_process import BrokerProcess
-from engine.cluster.child import Child
 from engine.cluster.metadata_servers import MetadataAddress
-from engine.cluster.node_launcher import NodeLauncher
+from engine.cluster.node_launcher import NodeLauncher, Start
 from engine.cluster.ports import free_port
 from engine.config import protocol
 from engine.config.properties import properties_text
@@ -96,14 +95,8 @@ class KafkaProcess(BrokerProcess):
         self.port = self.port or free_port()
         super().launch(source, environment, launcher)
 
-    def _start(
-        self,
-        source: MetadataAddress,
-        log: Path,
-        environment: Mapping[str, str],
-        launcher: NodeLauncher,
-    ) -> Child:
-        return Child(self.arguments(source), log, env=environment, keep=launcher.keep)
+    def _starter(self, launcher: NodeLauncher) -> Start:
+        return launcher.run
 
     def command(self, source: MetadataAddress) -> str:
         return shlex.join(self.arguments(source))

@@ -21,7 +21,7 @@ import subprocess
 import sys
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import NamedTuple
@@ -37,6 +37,10 @@ MOST_FILES = 8  # that come with it
 ROOM_FOR_COMMAND = 16 * 1024  # characters: `ps` shows the command of a copy in place of this
 STOP_TIMEOUT_S = 5.0
 LOST = 255  # the exit code of a node that has ended after its template was killed
+
+
+# Of a node: what is started, where it prints, and what is added to the environment.
+Start = Callable[[Sequence[str], Path, Mapping[str, str]], Child]
 
 
 class NodeRequest(NamedTuple):
@@ -69,8 +73,12 @@ class NodeLauncher:
         command = [sys.executable, "-m", "engine", *arguments]
         return Child(command, log, env=env, keep=self.keep, start=start)
 
+    def run(self, command: Sequence[str], log: Path, env: Mapping[str, str]) -> Child:
+        """Start another program as a node: Java, for a broker of Apache Kafka."""
+        return Child(command, log, env=env, keep=self.keep)
+
     def stop(self) -> None:
-        """Once all nodes have ended."""
+        """End the template. All nodes have ended before."""
         with self._lock:
             if self._requests is not None and self._template is not None:
                 self._requests.close()
@@ -87,7 +95,7 @@ class NodeLauncher:
             self._template = Child(command, self._log, stdin=theirs.fileno())
 
     def _copy(self, launch: Launch) -> RunningProcess:
-        """As child.py's `spawn` does, by the template."""
+        """Have the template start a process: a copy of it becomes the node."""
         environment = {**os.environ, **launch.env}
         request = NodeRequest([*map(str, launch.command[3:])], environment, os.getcwd())
         reader, status = os.pipe()
@@ -99,7 +107,7 @@ class NodeLauncher:
         return process
 
     def _ask(self, request: NodeRequest, files: Sequence[int]) -> int:
-        """The process id of the node."""
+        """Ask the template for a node. Returns the process id of the copy."""
         text = json.dumps(request._asdict()).encode()
         with self._lock:
             assert self._requests is not None, "start() was called"

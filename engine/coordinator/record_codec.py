@@ -38,7 +38,7 @@ def _framed(record: Any, version: int, write: Writer) -> bytes:
 
 
 def decode(data: bytes, kinds: Mapping[int, type], topic: str, flexible: int | None = None) -> Any:
-    """As an instance of the class of its version. The topic is named in the error.
+    """Decode a record, as an instance of the class of its version. An error names the topic.
 
     `flexible`: the version that has tagged fields.
     """

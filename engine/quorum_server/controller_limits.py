@@ -48,7 +48,7 @@ class ControllerLimits:
         self._now = now
 
     def configure(self, quotas: Quotas) -> None:
-        """What is set for users and client ids."""
+        """Take the quotas that are set for users and client ids."""
         self._mutations.configure({who: it[KEY] for who, it in quotas.items() if KEY in it})
 
     def limited(self, api: ControllerApi, handler: Handler) -> Handler:

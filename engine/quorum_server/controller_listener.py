@@ -28,7 +28,7 @@ Report = Callable[..., None]  # an event: its kind, then the facts by name
 async def bind_controller(
     server: Server, host: str, port: int, config: QuorumKeys, report: Report
 ) -> int:
-    """Returns the port."""
+    """Listen for other nodes and administrators, secured as configured. Returns the port."""
     try:
         return await server.bind(host, port, _secure(host, port, config, report))
     except OSError as error:

@@ -150,7 +150,7 @@ class RaftLeader:
         return self._config.prompt_mark and self._told.get(replica, 0) < mark
 
     def told(self, replica: int) -> None:
-        """The replica is answered now."""
+        """Note that the answer which goes out now tells the replica of the high watermark."""
         self._told[replica] = self.high_watermark or 0
 
     def response(self, request: RaftFetchRequest) -> RaftFetchResponse:

@@ -22,5 +22,5 @@ def connect_to_controller(
     client_id: str,
     timeout_s: float,
 ) -> Peer:
-    """With the first two, a `Connect` of a node. `security`: None without TLS and SASL."""
+    """A connection to a controller. `security`: None without TLS and SASL."""
     return Peer(host, port, peer_id, links, client_id, timeout_s, security, CONTROLLER_APIS)

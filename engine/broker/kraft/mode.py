@@ -123,7 +123,8 @@ class KRaftMode:
         return handlers
 
     async def _api_versions(self, broker: Broker, call: Call, request: Any) -> Any:
-        """With the offset up to which the broker has applied the metadata."""
+        """ApiVersions with the features of the cluster, and the offset up to which this broker has
+        applied the metadata."""
         answer = versions.respond(broker.apis.values(), request, call.version)
         finalized = self._node.loader.image.features
         return versions.with_features(answer, SUPPORTED, finalized, self._publisher.applied_offset)

@@ -34,7 +34,7 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def _settings(options: Namespace) -> dict[str, str]:
-    """The keys of the file, then those of --config."""
+    """The settings of a controller: the keys of its file, and over them those of --config."""
     if options.properties is None:
         return dict(options.config)
     return parse_properties(options.properties.read_text(), escapes=True) | dict(options.config)

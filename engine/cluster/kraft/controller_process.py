@@ -41,7 +41,7 @@ class ControllerProcess(NodeProcess):
         self.expected = True
 
     def arguments(self, voters: str) -> list[str]:
-        """Those of `python -m engine`."""
+        """The arguments of `python -m engine` that start this node."""
         keys = [part for it in self._settings.items() for part in ("--config", "=".join(it))]
         secret = [] if self._properties is None else ["--properties", str(self._properties)]
         return [

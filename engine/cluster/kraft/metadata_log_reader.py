@@ -55,7 +55,7 @@ class MetadataLogEntry(NamedTuple):
     )
 
     def row(self) -> list[Any]:
-        """The form in a recording."""
+        """The entry as a row of a recording."""
         return [self.number, self.at, self.kind.value, *self[3:]]
 
     @classmethod

@@ -259,10 +259,8 @@ class TestIsr:
         replicas.isr_withdrawn(proposal)
         assert replicas.proposals == [proposal]
 
-    def test_a_record_does_not_wait_for_a_replica_that_may_not_join(self, cluster):
-        """Broker 3 stops in order: it is out of the ISR, fetches once more, and ends. A record that
-        the others have is committed when 3 has been silent for the limit, though nobody appends or
-        fetches then."""
+    def with_one_outside(self, cluster):
+        """Broker 3 is not in the ISR and is proposed for it. Broker 2 has a record more than 3."""
         self.grown(cluster)
         cluster.elect(1, isr=(1, 2))
         for follower in (2, 3, 2, 3):
@@ -272,6 +270,13 @@ class TestIsr:
         cluster.produce("b")
         for _ in range(3):
             cluster.fetch(2)
+        return replicas, partition, proposal
+
+    def test_a_record_does_not_wait_for_a_replica_that_may_not_join(self, cluster):
+        """Broker 3 stops in order: it is out of the ISR, fetches once more, and ends. A record that
+        the others have is committed when 3 has been silent for the limit, though nobody appends or
+        fetches then."""
+        replicas, partition, proposal = self.with_one_outside(cluster)
         assert partition.followers[2].end == 2 and partition.high_watermark == 1
         cluster.now += LAG_MS + 1
         replicas.isr_withdrawn(proposal)
@@ -280,15 +285,7 @@ class TestIsr:
 
     def test_a_broker_that_may_join_no_isr_is_not_waited_for(self, cluster):
         """The controller says so after 3 has caught up: a waiting record is committed at once."""
-        self.grown(cluster)
-        cluster.elect(1, isr=(1, 2))
-        for follower in (2, 3, 2, 3):
-            cluster.fetch(follower)
-        replicas, partition = cluster[1].replicas, cluster[1].partition
-        (proposal,) = replicas.proposals
-        cluster.produce("b")
-        for _ in range(3):
-            cluster.fetch(2)
+        replicas, partition, proposal = self.with_one_outside(cluster)
         replicas.apply(MetadataDelta(ineligible=frozenset({3})))
         assert partition.high_watermark == 1  # it counts while it is proposed
         replicas.isr_withdrawn(proposal)
