@@ -38,6 +38,11 @@ class ControllerGateway(Protocol):
     def is_controller(self) -> bool:
         """Whether this broker is."""
 
+    @property
+    def decides_in_order(self) -> bool:
+        """Whether changes that are asked for at the same time are decided one after the other: then
+        all parts of a request may be asked for at once."""
+
     def snapshot(self) -> dict[str, Any]:
         """The controller's state, in values that JSON has, for labs."""
 

@@ -5,9 +5,9 @@
     tick           brokers that are silent, leaders out of place, NoOp while nothing else is written
     replay         the records of a result, at the offsets that they will have
 
-Whoever runs it appends the records of each result as one batch, and replays them at once. The next
-decision is made by the new image, though the batch is not committed yet: it is given up with the
-whole QuorumController if another node takes the lead.
+Whoever runs it replays the records of each result at once, and appends them, all or none, before
+anything else happens. The next decision is made by the new image, though nothing is committed yet:
+it is given up with the whole QuorumController if another node takes the lead.
 
 Invariant: the image is that of the log of this node up to `next_offset`.
 """

@@ -1,8 +1,8 @@
 """The quorum controller of one node, between the Raft and those who ask.
 
-    write(decide) ──> QuorumController ──> records ──> Raft ──> committed ──> the response
-                              ^                                     │
-    tick, at its deadline ────┘          MetadataLoader <───────────┘──> a snapshot now and then
+    write(decide) ──> QuorumController ──> BatchAccumulator ──> Raft ──> committed ──> the response
+                              ^                                              │
+    tick, at its deadline ────┘                   MetadataLoader <───────────┘──> a snapshot
 
 A node has a QuorumController while it leads and has read all that the log had when its epoch began.
 Each waiting request has an offset: its response is given when the mark is beyond it, also if the
@@ -29,9 +29,8 @@ from engine.metadata.records.framing import encode_record
 from engine.model import Callbacks
 from engine.quorum_controller.quorum_controller import QuorumController, QuorumControllerConfig
 from engine.quorum_controller.result import ControllerResult
+from engine.quorum_server.batch_accumulator import BatchAccumulator
 from engine.raft.metadata_loader import MetadataLoader
-from engine.storage import records
-from engine.storage.records import Record
 
 T = TypeVar("T")
 Decide = Callable[[QuorumController, int], ControllerResult[T]]  # with the time
@@ -61,6 +60,7 @@ class QuorumControllerService:
         self._bootstrap, self._report, self._elect = bootstrap, report, elect
         self._epoch = -1  # in which this node is active
         self._waiting: deque[WaitingWrite] = deque()
+        self._accumulator = BatchAccumulator(self._append_batch, raft.now)
         self._loop = asyncio.get_running_loop()
         self._timer: asyncio.TimerHandle | None = None
         self._is_scheduled = False
@@ -112,19 +112,25 @@ class QuorumControllerService:
     def _append(self, controller: QuorumController, new: Sequence[Any]) -> None:
         if not new:
             return
-        now, base = self.raft.now(), controller.next_offset
-        rows = [Record(n, now, None, encode_record(record)) for n, record in enumerate(new)]
-        batch = records.encode(rows)
+        values = [encode_record(record) for record in new]
+        self._accumulator.add(controller.next_offset, values)
         try:
-            controller.replay(new, now)
+            controller.replay(new, self.raft.now())
+        except Exception as error:
+            self._deactivate()
+            self.raft.fail(error)
+            raise
+        self._schedule()
+
+    def _append_batch(self, base: int, batch: bytes) -> None:
+        try:
             offset = self.raft.append(batch)
             assert offset == base, f"the batch is at offset {offset}, not {base}"
         except Exception as error:
             self._deactivate()  # what it has decided is not in the log
             if not (isinstance(error, ApiException) and error.code is ErrorCode.not_controller):
                 self.raft.fail(error)
-            raise
-        self._schedule()
+                raise
 
     # -- what the Raft tells ---------------------------------------------------------------
 
@@ -153,6 +159,7 @@ class QuorumControllerService:
     def _deactivate(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
+        self._accumulator.clear()
         if self.active is not None:
             self._report("controller.resigned", epoch=self._epoch)
             self.active = None

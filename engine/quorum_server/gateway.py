@@ -28,6 +28,7 @@ from engine.security.acls import ResourcePattern
 class QuorumGateway:
     _service: QuorumControllerService
     _new_uuid: Callable[[], UUID]
+    decides_in_order = True  # at once, by an image that has what was decided before
 
     @property
     def controller_id(self) -> int:

@@ -35,6 +35,7 @@ class StoredLog(Protocol):
     def append_copied(self, data: bytes, now: int) -> int: ...
     def read(self, offset: int, max_bytes: int) -> Any: ...  # with `read()`: the bytes
     def flush(self, now: int) -> None: ...
+    def flush_records(self, now: int) -> None: ...  # not the indexes
     def truncate(self, offset: int, now: int) -> None: ...
     def restart_at(self, offset: int, now: int) -> None: ...
     def advance_start(self, offset: int, now: int) -> None: ...
@@ -115,7 +116,8 @@ class MetadataLog:
         self._log.append_copied(batches, now)
 
     def flush(self, now: int) -> None:
-        self._log.flush(now)
+        """All segments are read when the log is opened, and bad indexes are made anew."""
+        self._log.flush_records(now)
 
     def read(self, offset: int, max_bytes: int) -> bytes:
         found: bytes = self._log.read(offset, max_bytes).read()

@@ -96,11 +96,14 @@ def read_meta(path: Path) -> tuple[int, str] | None:
 
 
 def write_topic_id(path: Path, topic_id: UUID) -> None:
-    files.replace(path, f"version: {VERSION}\ntopic_id: {id_text(topic_id)}\n".encode())
+    """It is not flushed."""
+    text = f"version: {VERSION}\ntopic_id: {id_text(topic_id)}\n"
+    files.replace(path, text.encode(), durable=False)
 
 
 def read_topic_id(path: Path) -> UUID | None:
-    if not path.exists():
+    """None: there is none yet. An empty file is one that a power failure left unflushed."""
+    if not path.exists() or not path.stat().st_size:
         return None
     try:
         return parse_id(read_pairs(path, ":")["topic_id"])

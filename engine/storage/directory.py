@@ -176,8 +176,7 @@ class LogDirectory:
             self._add(log)
         log = self.logs[partition]
         if topic_id is not None and log.topic_id is None:
-            checkpoints.write_topic_id(log.directory / checkpoints.PARTITION, topic_id)
-            log.topic_id = topic_id
+            log.assign_topic_id(topic_id)
         if topic_id is not None and log.topic_id != topic_id:
             raise ApiException(
                 ErrorCode.inconsistent_topic_id,

@@ -76,6 +76,10 @@ class Epochs:
     def clear(self) -> None:
         self._save([])
 
+    @property
+    def is_flushed(self) -> bool:
+        return self._flushed
+
     def flush(self) -> None:
         """Flush the file; its name is flushed with the directory."""
         if not self._flushed:

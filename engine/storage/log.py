@@ -27,7 +27,7 @@ from uuid import UUID
 from engine.config import TopicConfig
 from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
-from engine.storage import control, files, snapshots
+from engine.storage import checkpoints, control, files, snapshots
 from engine.storage.aborted import Aborted, search
 from engine.storage.batch import (
     HEADER_SIZE,
@@ -76,6 +76,7 @@ class Log:
         self.recovery_point = 0  # everything before it was flushed
         self.last_flush = 0
         self.topic_id: UUID | None = None  # if it is known
+        self._is_topic_id_flushed = True
         self.lowered: Callable[[], None] = lambda: None  # writes the checkpoints, now lower
         self._emit = emit
 
@@ -96,6 +97,17 @@ class Log:
         self.config = config
         for segment in self.segments:
             segment.index_interval = config.index_interval_bytes
+
+    def assign_topic_id(self, topic_id: UUID) -> None:
+        """Its file is flushed before the first record is appended, as by Kafka since 3.0: two
+        flushes for each of many new partitions would take far longer than all the rest."""
+        checkpoints.write_topic_id(self.directory / checkpoints.PARTITION, topic_id)
+        self.topic_id, self._is_topic_id_flushed = topic_id, False
+
+    def _flush_topic_id(self) -> None:
+        files.flush_path(self.directory / checkpoints.PARTITION)
+        files.flush_path(self.directory)
+        self._is_topic_id_flushed = True
 
     # -- append --------------------------------------------------------------------------
 
@@ -186,6 +198,8 @@ class Log:
 
         It begins at the append's first offset: on a follower there may be a wide gap before it.
         """
+        if not self._is_topic_id_flushed:
+            self._flush_topic_id()
         reason = full(self.active, self.partition, self.config, size, timestamp, last, now)
         if reason:
             self.roll(now, reason, first)
@@ -211,6 +225,16 @@ class Log:
             segment.flush()
         self.epochs.flush()
         files.flush_path(self.directory)
+        self.recovery_point, self.last_flush = self.end_offset, now
+
+    def flush_records(self, now: int) -> None:
+        """Flush what was appended, in one write where the files of the log are as they were.
+
+        For a log whose indexes are compared with its records when it is opened: they are left out.
+        """
+        if self.recovery_point <= self.active.base_offset or not self.epochs.is_flushed:
+            return self.flush(now)
+        self.active.flush_records()
         self.recovery_point, self.last_flush = self.end_offset, now
 
     def flush_if_due(self, now: int) -> None:

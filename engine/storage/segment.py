@@ -347,10 +347,14 @@ class Segment:
     # -- end of life ---------------------------------------------------------------------
 
     def flush(self) -> None:
-        files.flush(self.file.fileno())
+        self.flush_records()
         self.offsets.flush()
         self.times.flush()
         self.aborted.flush()
+
+    def flush_records(self) -> None:
+        """Leave out the indexes: they can be made again from the records."""
+        files.flush(self.file.fileno())
 
     def rename(self, old: str, new: str) -> None:
         """Change the files' suffix, for example to ".deleted"; open readers continue."""

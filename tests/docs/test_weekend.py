@@ -22,7 +22,7 @@ from tests.test_tidy import Module, code_lines
 ROOT = Path(__file__).resolve().parents[2]
 ENGINE = ROOT / "engine"
 PAGE = ROOT / "docs/weekend.md"
-MOST_LINES = 6_900  # of code on the whole path: 6,000, and 900 for the sitting without ZooKeeper
+MOST_LINES = 6_950  # of code on the whole path: 6,000, and 950 for the sitting without ZooKeeper
 FILES = range(40, 56)
 SITTINGS = 7
 ENTRY = re.compile(r"^- \[([^]]+)]\(\.\./(engine/[^)]+)\)\n((?:  .*\n)+)", re.M)

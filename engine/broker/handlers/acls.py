@@ -14,7 +14,7 @@ from kio.schema.delete_acls.v2 import response as delete_v2
 from kio.schema.describe_acls.v2 import response as describe_v2
 
 from engine.broker.call import Call
-from engine.broker.handlers.results import attempt, code_of, error_fields
+from engine.broker.handlers.results import attempt, attempt_each, code_of, error_fields
 from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.gateway import ControllerGateway
 from engine.security.acls import (
@@ -76,9 +76,12 @@ async def create(
             by_resource[binding.resource].append(number)
         except ApiException as error:
             refused[number] = error
-    for resource, numbers in by_resource.items():
-        new = frozenset(wanted[each].entry for each in numbers)
-        outcome = await attempt(gateway.alter_acls(resource, new.union))
+    added = (
+        gateway.alter_acls(resource, frozenset(wanted[each].entry for each in numbers).union)
+        for resource, numbers in by_resource.items()
+    )
+    outcomes = await attempt_each(gateway, added)
+    for numbers, outcome in zip(by_resource.values(), outcomes, strict=True):
         if isinstance(outcome, ApiException):
             refused |= dict.fromkeys(numbers, outcome)
     results = tuple(
@@ -149,34 +152,43 @@ async def _delete(
 ) -> dict[int, list[delete_v2.DeleteAclsMatchingAcl]]:
     if authorizer is None:
         raise DISABLED
-    deleted: defaultdict[int, list[delete_v2.DeleteAclsMatchingAcl]] = defaultdict(list)
     named = (resource for each in filters for resource in each.resources)
-    for resource in dict.fromkeys((*authorizer.resources, *named)):
-        matching = [(n, each) for n, each in enumerate(filters) if each.selects(resource)]
-        if not matching:
-            continue
-        gone: dict[AccessControlEntry, int] = {}
-
-        def without(before: Entries, matching: Any = matching, gone: Any = gone) -> Entries:
-            gone.clear()  # it is called again if another broker has changed the list
-            for entry in before:
-                for number, wanted in matching:
-                    if wanted.selects_entry(entry):
-                        gone.setdefault(entry, number)
-            return before.difference(gone)
-
-        outcome = await attempt(gateway.alter_acls(resource, without))
-        for entry, number in sorted(gone.items()):
+    resources = dict.fromkeys((*authorizer.resources, *named))
+    deletions = [_Deletion(each, filters) for each in resources]
+    deletions = [each for each in deletions if each.matching]
+    outcomes = await attempt_each(
+        gateway, (gateway.alter_acls(it.resource, it.without) for it in deletions)
+    )
+    deleted: defaultdict[int, list[delete_v2.DeleteAclsMatchingAcl]] = defaultdict(list)
+    for deletion, outcome in zip(deletions, outcomes, strict=True):
+        for entry, number in sorted(deletion.gone.items()):
             deleted[number].append(
                 delete_v2.DeleteAclsMatchingAcl(
                     **error_fields(outcome),
-                    resource_type=resource.type,
-                    resource_name=resource.name,
-                    pattern_type=resource.pattern,
+                    resource_type=deletion.resource.type,
+                    resource_name=deletion.resource.name,
+                    pattern_type=deletion.resource.pattern,
                     **entry.fields(),
                 )
             )
     return deleted
+
+
+class _Deletion:
+    """The entries of one resource that filters select."""
+
+    def __init__(self, resource: ResourcePattern, filters: list[AclBindingFilter]) -> None:
+        self.resource = resource
+        self.matching = [(n, each) for n, each in enumerate(filters) if each.selects(resource)]
+        self.gone: dict[AccessControlEntry, int] = {}  # and the first filter that selects each
+
+    def without(self, before: Entries) -> Entries:
+        self.gone.clear()  # it is called again if another broker has changed the list
+        for entry in before:
+            for number, wanted in self.matching:
+                if wanted.selects_entry(entry):
+                    self.gone.setdefault(entry, number)
+        return before.difference(self.gone)
 
 
 def _filter(asked: Any, kind: int, pattern: int) -> AclBindingFilter:

@@ -18,7 +18,7 @@ from kio.schema.alter_client_quotas.v1 import response as alter_v1
 from kio.schema.describe_client_quotas.v1 import response as describe_v1
 
 from engine.broker.call import Call
-from engine.broker.handlers.results import attempt, error_fields
+from engine.broker.handlers.results import attempt, attempt_each, error_fields
 from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import ControllerGateway
 from engine.quotas import alteration
@@ -68,19 +68,21 @@ async def _describe(
 async def alter(
     gateway: ControllerGateway, call: Call, request: Any
 ) -> alter_v1.AlterClientQuotasResponse:
-    entries = []
-    for each in request.entries:
-        outcome = await attempt(_alter(gateway, each, validate_only=request.validate_only))
-        entries.append(
-            alter_v1.EntryData(
-                **error_fields(outcome),
-                entity=tuple(
-                    alter_v1.EntityData(entity_type=it.entity_type, entity_name=it.entity_name)
-                    for it in each.entity
-                ),
-            )
+    validate_only = request.validate_only
+    outcomes = await attempt_each(
+        gateway, (_alter(gateway, it, validate_only=validate_only) for it in request.entries)
+    )
+    entries = tuple(
+        alter_v1.EntryData(
+            **error_fields(outcome),
+            entity=tuple(
+                alter_v1.EntityData(entity_type=it.entity_type, entity_name=it.entity_name)
+                for it in entry.entity
+            ),
         )
-    return alter_v1.AlterClientQuotasResponse(throttle_time=NO_THROTTLE, entries=tuple(entries))
+        for entry, outcome in zip(request.entries, outcomes, strict=True)
+    )
+    return alter_v1.AlterClientQuotasResponse(throttle_time=NO_THROTTLE, entries=entries)
 
 
 async def _alter(gateway: ControllerGateway, entry: Any, *, validate_only: bool) -> None:

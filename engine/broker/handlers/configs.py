@@ -18,7 +18,7 @@ A broker's log levels are resources too (broker_loggers.py). Left out: policies,
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping
+from collections.abc import Awaitable, Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
@@ -33,6 +33,7 @@ from engine.broker.handlers import broker_loggers
 from engine.broker.handlers.broker_loggers import Operation
 from engine.broker.handlers.results import (
     attempt,
+    attempt_each,
     code_of,
     error_fields,
     message_of,
@@ -227,19 +228,20 @@ class ConfigHandlers:
         whole request is refused."""
         types = [each.resource_type for each in request.resources]
         unknown = next((each for each in types if each not in list(Resource)), None)
-        rows = []
-        for asked in request.resources:
-            outcome: object = invalid_request(f"Unexpected resource type {unknown}")
-            if unknown is None:
-                outcome = await attempt(change(asked, request.validate_only))
-            rows.append(
-                AlterConfigsResourceResponse(
-                    **error_fields(outcome),
-                    resource_type=asked.resource_type,
-                    resource_name=asked.resource_name,
-                )
+        outcomes: Sequence[ApiException | None]
+        if unknown is None:
+            changes = (change(asked, request.validate_only) for asked in request.resources)
+            outcomes = await attempt_each(self.gateway, changes)
+        else:
+            outcomes = [invalid_request(f"Unexpected resource type {unknown}")] * len(types)
+        return tuple(
+            AlterConfigsResourceResponse(
+                **error_fields(outcome),
+                resource_type=asked.resource_type,
+                resource_name=asked.resource_name,
             )
-        return tuple(rows)
+            for asked, outcome in zip(request.resources, outcomes, strict=True)
+        )
 
     async def _replace(self, asked: Any, validate_only: bool) -> None:
         entity = self._entity(asked)

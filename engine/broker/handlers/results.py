@@ -6,13 +6,14 @@ so each is attempted on its own, and its error is a part of the response.
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Iterator
+from collections.abc import Awaitable, Iterable, Iterator
 from dataclasses import fields, is_dataclass
 from datetime import timedelta
 from typing import Any, TypeVar
 
 from engine.broker.purgatory import Purgatory
 from engine.errors import ApiException, ErrorCode, MetadataError
+from engine.metadata.gateway import ControllerGateway
 from engine.model import TopicPartition
 from engine.replication.replica_manager import ReplicaManager
 
@@ -35,6 +36,15 @@ async def attempt(work: Awaitable[T]) -> T | ApiException:
         failure = ApiException(ErrorCode.request_timed_out, str(error))
     log.info("refused with %s: %s", failure.code.name, failure.message)
     return failure
+
+
+async def attempt_each(
+    gateway: ControllerGateway, works: Iterable[Awaitable[T]]
+) -> list[T | ApiException]:
+    """The results of all parts of a request, which are begun in this order."""
+    if gateway.decides_in_order:
+        return await asyncio.gather(*map(attempt, works))
+    return [await attempt(work) for work in works]
 
 
 def code_of(outcome: object) -> ErrorCode:

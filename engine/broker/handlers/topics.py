@@ -27,7 +27,7 @@ from kio.schema.delete_topics.v6 import response as delete_v6
 from engine.broker.call import Call
 from engine.broker.config_cache import ConfigCache
 from engine.broker.creation import AutoTopicCreationManager, Plan
-from engine.broker.handlers.results import attempt, code_of, deadline, error_fields
+from engine.broker.handlers.results import attempt, attempt_each, code_of, deadline, error_fields
 from engine.broker.metadata import Metadata, TopicInfo
 from engine.config import BrokerConfig, describe_topic
 from engine.errors import ApiException, ErrorCode, invalid_request
@@ -102,10 +102,10 @@ class TopicHandlers:
 
     async def create(self, call: Call, request: Any) -> create_v7.CreateTopicsResponse:
         names = Counter(topic.name for topic in request.topics)
-        outcomes = [
-            await attempt(self._create(call, names, topic, request.validate_only))
-            for topic in request.topics
-        ]
+        outcomes = await attempt_each(
+            self.gateway,
+            (self._create(call, names, it, request.validate_only) for it in request.topics),
+        )
         if not request.validate_only:
             until = deadline(request.timeout)
             outcomes = await _each(
@@ -165,7 +165,7 @@ class TopicHandlers:
     async def delete(self, call: Call, request: Any) -> delete_v6.DeleteTopicsResponse:
         by_name = [Wanted(name, None) for name in getattr(request, "topic_names", ())]
         wanted = by_name or [Wanted(topic.name, topic.topic_id) for topic in request.topics]
-        outcomes = [await attempt(self._delete(call, each)) for each in wanted]
+        outcomes = await attempt_each(self.gateway, (self._delete(call, each) for each in wanted))
         until = deadline(request.timeout)
         outcomes = await _each(outcomes, lambda topic: self._wait_until_deleted(topic, until))
         return delete_v6.DeleteTopicsResponse(
@@ -225,10 +225,10 @@ class TopicHandlers:
 
     async def create_partitions(self, call: Call, request: Any) -> grow_v3.CreatePartitionsResponse:
         names = Counter(topic.name for topic in request.topics)
-        outcomes = [
-            await attempt(self._grow(call, names, topic, request.validate_only))
-            for topic in request.topics
-        ]
+        outcomes = await attempt_each(
+            self.gateway,
+            (self._grow(call, names, it, request.validate_only) for it in request.topics),
+        )
         if not request.validate_only:
             until = deadline(request.timeout)
             outcomes = await _each(outcomes, lambda grown: self._wait_for_leaders(*grown, until))

@@ -33,6 +33,8 @@ from engine.wire.controller_apis import ControllerApi
 
 
 class KRaftGateway:
+    decides_in_order = True  # the controller does
+
     def __init__(
         self,
         config: KRaftBrokerConfig,

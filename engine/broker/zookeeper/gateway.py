@@ -47,6 +47,7 @@ class ZooKeeperGateway:
     controller_service: ControllerService
     _decoder: Decoder
     _new_uuid: Callable[[], UUID]
+    decides_in_order = False  # znodes are read, and then written
 
     def __post_init__(self) -> None:
         self._zookeeper = self.configs.zookeeper

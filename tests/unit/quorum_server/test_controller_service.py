@@ -21,6 +21,7 @@ from engine.raft.metadata_directory import MetadataDirectory
 from engine.raft.metadata_loader import MetadataLoader
 from engine.raft.snapshot_records import decode_snapshot
 from engine.storage import records
+from engine.storage.batch import scan
 from engine.storage.records import Record
 from tests.limits import ANSWER_S
 from tests.unit.quorum_controller.controlled import CLUSTER, asked
@@ -87,6 +88,7 @@ class Node:
         self.commit()
         await asyncio.sleep(0)
         assert self.service.is_active
+        await asyncio.sleep(0)  # its first records are appended
 
 
 @pytest.fixture
@@ -221,6 +223,57 @@ def test_a_decision_that_makes_no_sense_ends_the_process(run):
     run(test)
 
 
+def batches(node):
+    """The number of records in each batch of the log."""
+    data = node.raft.log.read(0, 10**9)
+    return [header.last_offset - header.base_offset + 1 for _, header in scan(data)]
+
+
+def test_what_is_decided_in_one_turn_is_one_batch(run):
+    async def test(node):
+        await node.lead()
+        waiting = [register(node, broker) for broker in range(5)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        node.commit()
+        assert len(set(await asyncio.gather(*waiting))) == 5
+        assert batches(node) == [1, 5]
+
+    run(test)
+
+
+def test_decisions_that_are_too_large_together_are_several_batches(run, monkeypatch):
+    monkeypatch.setattr("engine.quorum_server.batch_accumulator.BATCH_MAX_BYTES", 150)
+
+    async def test(node):
+        await node.lead()
+        waiting = [register(node, broker) for broker in range(5)]
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        node.commit()
+        assert len(set(await asyncio.gather(*waiting))) == 5
+        assert batches(node) == [1, 2, 2, 1]
+
+    run(test)
+
+
+def test_what_was_decided_and_not_appended_is_given_up_with_the_lead(run):
+    async def test(node):
+        await node.lead()
+        waiting = register(node)
+        await asyncio.sleep(0)
+        node.raft.client.is_leader = False  # the Raft has resigned, and has not told yet
+        with pytest.raises(ApiException, match="active controller"):
+            await waiting
+        assert batches(node) == [1] and node.raft.failure is None
+        node.raft.lead(3)
+        node.commit()
+        await asyncio.sleep(0)
+        assert node.service.is_active and not node.service.active.image.brokers
+
+    run(test)
+
+
 def test_two_who_add_to_a_configuration_at_once_lose_nothing(run):
     async def test(node):
         await node.lead()
@@ -262,7 +315,8 @@ def test_a_snapshot_is_made_of_what_is_committed_when_the_log_is_long(run):
         await node.lead()
         node.commit()
         register(node)
-        await asyncio.sleep(0)
+        await asyncio.sleep(0)  # it is decided
+        await asyncio.sleep(0)  # it is appended
         assert len(node.raft.snapshots) == 1  # of the first record
         node.commit()
         (_, (id, data)) = node.raft.snapshots

@@ -120,7 +120,7 @@ Read = Callable[[Path], object]
 
 @pytest.mark.parametrize("read", [checkpoints.read_meta, checkpoints.read_topic_id])
 @pytest.mark.parametrize(
-    "text", [b"", b"\0\0", b"\xff\xfe\xff", b"broker.id=x\ncluster.id=y\n", b"topic_id: AAAA\n"]
+    "text", [b"\n", b"\0\0", b"\xff\xfe\xff", b"broker.id=x\ncluster.id=y\n", b"topic_id: AAAA\n"]
 )
 def test_a_damaged_owner_is_refused_by_name(tmp_path: Path, read: Read, text: bytes) -> None:
     (tmp_path / "damaged").write_bytes(text)

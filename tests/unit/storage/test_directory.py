@@ -235,6 +235,18 @@ def test_a_log_from_before_topic_ids_gets_the_id_later(home: Home) -> None:
     assert checkpoints.read_topic_id(path) == UUID(int=7)
 
 
+def test_an_id_that_a_power_failure_left_empty_is_written_again(home: Home) -> None:
+    directory = home.open()
+    directory.create(ORDERS, CONFIG, NOW, UUID(int=7))
+    path = home.path / "orders-0" / "partition.metadata"
+    directory.abandon()
+    path.write_bytes(b"")
+    again = home.open()
+    assert again.offline is None and again.logs[ORDERS].topic_id is None
+    assert again.create(ORDERS, CONFIG, NOW, UUID(int=8)).topic_id == UUID(int=8)
+    assert checkpoints.read_topic_id(path) == UUID(int=8)
+
+
 def test_deleted_at_once_and_removed_later(home: Home) -> None:
     directory = home.open()
     log = filled(directory)

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable, Sequence
 from itertools import pairwise
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 
@@ -217,6 +218,43 @@ def test_a_flush_forces_every_file_since_the_recovery_point(
     log.append(batch(), 0, NOW)
     log.flush(NOW)
     assert set(forced) == {str(path.stat().st_ino) for path in log.active.paths}
+
+
+def test_flushed_records_leave_the_indexes_out_where_no_file_is_new(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    forced: list[str] = []
+    monkeypatch.setattr(files, "flush", lambda fd: forced.append(str(os.fstat(fd).st_ino)))
+    log = disk.open()
+
+    def flushed_after_an_append(epoch: int) -> set[str]:
+        log.append(batch(), epoch, NOW)
+        forced.clear()
+        log.flush_records(NOW)
+        assert log.recovery_point == log.end_offset
+        return set(forced)
+
+    def all_files() -> set[str]:
+        return {str(path.stat().st_ino) for path in log.active.paths}
+
+    assert flushed_after_an_append(1) == all_files()
+    assert flushed_after_an_append(1) == {str(log.active.path.stat().st_ino)}
+    assert flushed_after_an_append(2) == all_files()
+    log.roll(NOW)
+    assert flushed_after_an_append(2) >= all_files()
+
+
+def test_the_topic_id_is_flushed_before_the_first_record(
+    disk: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    log, forced = disk.open(), list[tuple[str, int]]()
+    size = lambda: log.active.path.stat().st_size  # noqa: E731
+    monkeypatch.setattr(files, "flush_path", lambda path: forced.append((path.name, size())))
+    log.assign_topic_id(UUID(int=7))
+    assert forced == []
+    log.append(batch(), 0, NOW)
+    log.append(batch(), 0, NOW)
+    assert forced == [("partition.metadata", 0), (log.directory.name, 0)]
 
 
 # -- a disk that fills up --------------------------------------------------------------------
