@@ -39,6 +39,14 @@ def active(cluster):
     return f"controller-{node - 100}"
 
 
+def agreed(cluster):
+    """The state, once each controller answers, and says the same of who leads."""
+    state = cluster.state()
+    nodes = state.controllers.values()
+    same = all(it.answers for it in nodes) and {it.leader for it in nodes} == {state.controller}
+    return state if same else None
+
+
 def metadata_logs(cluster):
     return [
         b"".join(it.read_bytes() for it in sorted(directory.glob("*.log")))
@@ -65,11 +73,9 @@ def test_the_state_events_and_a_recording_have_the_quorum(kraft, tmp_path):
     assert [it.status for it in found.controllers.values()].count(Status.DOWN) == 1
     assert active(kraft) != first
     kraft.restart(first)
-    until(lambda: all(it.answers for it in kraft.state().controllers.values()))
-    state = kraft.state()
+    state = until(lambda: agreed(kraft))
     recorder.stop()
     assert {it.voters for it in state.controllers.values()} == {(101, 102, 103)}
-    assert {it.leader for it in state.controllers.values()} == {state.controller}
     assert state.controllers[state.controller].registered == (1, 2, 3)
     kinds = {event.kind for event in kraft.events()}
     assert kinds >= {"quorum.leader", "controller.killed", "broker.registered", "broker.unfenced"}
