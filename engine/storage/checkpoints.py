@@ -96,13 +96,13 @@ def read_meta(path: Path) -> tuple[int, str] | None:
 
 
 def write_topic_id(path: Path, topic_id: UUID) -> None:
-    """It is not flushed."""
+    """One write of a new file, which is not flushed: it is whole, or empty."""
     text = f"version: {VERSION}\ntopic_id: {id_text(topic_id)}\n"
-    files.replace(path, text.encode(), durable=False)
+    files.write(path, text.encode(), durable=False)
 
 
 def read_topic_id(path: Path) -> UUID | None:
-    """None: there is none yet. An empty file is one that a power failure left unflushed."""
+    """None: there is none yet, or only an empty file, which a kill or a power failure has left."""
     if not path.exists() or not path.stat().st_size:
         return None
     try:
