@@ -6,7 +6,9 @@
     simulate --minutes 60 --jobs 2          as many as fit into an hour, on two cores
     simulate --seeds 500 --step 3           seeds 0, 3, 6 ...: those with transactions
     simulate --defect join-unchecked --seeds 100    brokers with a known defect: is it found?
-    simulate --kraft --seeds 300            without ZooKeeper: brokers and three controllers
+    simulate --kraft --seeds 300            without ZooKeeper: brokers and three controllers; in
+                                            one seed of four the brokers are the controllers
+    simulate --kraft --controllers 0 --seeds 300    ... in each seed
     simulate --quorum --seeds 300           a quorum of controllers instead of brokers
 
 All decisions are made by the code of the real brokers; clock, network, disks and ZooKeeper are
@@ -61,6 +63,7 @@ def add_arguments(parser: ArgumentParser) -> None:
             "fork AT:SEED": (_fork, [], FORKS),
             "defect NAME": (str, "", "give the brokers a defect"),
             "kraft": "without ZooKeeper: the metadata is in a quorum of controllers",
+            "controllers N": (int, None, "of --kraft: 3, or 0 if the brokers are the controllers"),
             "quorum": "simulate a quorum of controllers; without --fork, --routine and --save",
             "rows N": (int, None, "lines of the diagram to print"),
             "routine": "also lines of periodic messages",
@@ -82,6 +85,8 @@ def run(options: Namespace) -> int:
         raise UsageError("--fork, --routine and --save are for brokers, not for a quorum")
     if options.quorum and options.kraft:
         raise UsageError("--quorum has no brokers, and --kraft has: choose one of the two")
+    if options.controllers is not None and (not options.kraft or options.controllers < 0):
+        raise UsageError("--controllers 0, 1, 3 ... is for --kraft")
     if options.seed is None:
         return _many(options)
     return _one_quorum(options) if options.quorum else _one(options)
@@ -96,7 +101,8 @@ def _recipe(options: Namespace, seed: int) -> Recipe | QuorumRecipe:
 def _broker_recipe(options: Namespace, seed: int) -> Recipe:
     forks = tuple(Fork(at, other) for at, other in options.fork)
     seconds = options.seconds or SECONDS
-    return Recipe(seed, seconds, options.defect, forks, kraft=options.kraft)
+    quorum = {"kraft": options.kraft, "controllers": options.controllers}
+    return Recipe(seed, seconds, options.defect, forks, **quorum)
 
 
 def _fork(text: str) -> tuple[int, int]:

@@ -58,7 +58,7 @@ class World:
         each: Mapping[int, Mapping[str, str]] | None = None,  # one broker's own configuration
         patience: int = UNACKNOWLEDGED_MS,  # ms until a connection that carries nothing breaks
         zookeepers: int = 1,
-        controllers: int | None = None,  # without ZooKeeper: so many
+        controllers: int | None = None,  # without ZooKeeper: so many; 0: the brokers are
         rules: Rules = KAFKAS,
     ) -> None:
         self.random = Random(seed)
@@ -69,6 +69,7 @@ class World:
         self._config = dict(config or {})
         of_brokers = self._config if controllers is None else by_role(self._config).broker
         self._rules = rules
+        ids = range(1, brokers + 1) if isinstance(brokers, int) else brokers
         self.metadata: SimulatedMetadata = (
             ZookeeperMetadata(
                 *(self.clock, self.network, zookeepers, seed),
@@ -76,7 +77,7 @@ class World:
             )
             if controllers is None
             else QuorumMetadata(
-                *(self.clock, self.network, controllers, self._config, rules),
+                *(self.clock, self.network, controllers, ids, self._config, rules),
                 *(self._note, self.note),
             )
         )
@@ -84,7 +85,7 @@ class World:
         self.repeats = RequestRepeats(self.clock, self.network, self.note)
         self._producer_ids = count(1000)
         self.client = self.add_client("client")
-        for broker in range(1, brokers + 1) if isinstance(brokers, int) else brokers:
+        for broker in ids:
             self.add(broker, **(each or {}).get(broker, {}))
 
     # -- time ----------------------------------------------------------------------------
@@ -113,8 +114,10 @@ class World:
     def add(self, broker: int, **settings: str) -> None:
         """A new machine, with an empty disk, and the broker on it started."""
         given = {**self._config, **self.metadata.settings(broker), **dotted(settings)}
+        quorum = self.metadata
+        combined = quorum.controllers.get(broker) if isinstance(quorum, QuorumMetadata) else None
         self.nodes[broker] = SimulatedBroker(
-            broker, self.clock, self.network, self._note, self._rules, **given
+            broker, self.clock, self.network, self._note, self._rules, combined, **given
         )
         self.start(broker)
 

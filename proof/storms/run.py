@@ -59,6 +59,7 @@ WITH_TRANSACTIONS = 3, 0  # one has transactions: 0, 3, 6 ...
 ON_FETCH = 2, 0  # in every other one followers truncate by the responses to Fetch: 0, 2, 4 ...
 OTHERS = 3, 2  # and in one nonsense is written to ZooKeeper: 2, 5, 8 ...
 WITH_ENSEMBLE = 5, 3  # one of five has three servers of ZooKeeper: 3, 8, 13 ...
+COMBINED = 4, 2  # without ZooKeeper, in one of four the brokers are the controllers: 2, 6, 10 ...
 PATIENCE = 4000  # ms until a connection breaks
 
 
@@ -78,13 +79,16 @@ class Run:
         kinds: Collection[str] = KINDS,  # of faults that may happen
         most: int | None = None,  # faults; None: as many as come
         kraft: bool = False,  # without ZooKeeper
+        controllers: int | None = None,  # 0: the brokers are; None: by the seed, 3 or 0
     ) -> None:
         self.seed, self.is_well = seed, False
         self._chance = Random(seed)
         is_sound = defect is SOUND
         several = kraft or (is_sound and _is_one_of(WITH_ENSEMBLE, seed))
         servers = Random(seed) if several else None
-        self.world = self._made(defect, SERVERS if servers else 1, kraft=kraft)
+        if kraft and controllers is None:
+            controllers = 0 if is_sound and _is_one_of(COMBINED, seed) else SERVERS
+        self.world = self._made(defect, SERVERS if servers else 1, controllers)
         self.end = BEGIN + round(seconds * 1000)  # of the storm: ms since the world began
         writes = defect.in_transactions or (is_sound and _is_one_of(WITH_TRANSACTIONS, seed))
         writers = TRANSACTIONAL_CLIENTS if writes else ()
@@ -119,10 +123,10 @@ class Run:
         clock.after(BEGIN // 2, self._create)
         clock.after(BEGIN, self._turn)
 
-    def _made(self, defect: Defect, servers: int, *, kraft: bool) -> World:
+    def _made(self, defect: Defect, zookeepers: int, controllers: int | None) -> World:
         config = CONFIG | {"replica.fetch.max.bytes": self._chance.choice(FETCHES)}
         brokers = self._chance.choice(BROKERS)
-        if kraft:
+        if controllers is not None:
             config |= OF_KRAFT
         elif defect is SOUND and _is_one_of(ON_FETCH, self.seed):
             config["inter.broker.protocol.version"] = "2.7-IV1"
@@ -133,8 +137,8 @@ class Run:
             delay=(1, 5),
             config=config,
             patience=PATIENCE,
-            zookeepers=1 if kraft else servers,
-            controllers=servers if kraft else None,
+            zookeepers=zookeepers,
+            controllers=controllers,
             rules=defect.rules,
         )
 

@@ -46,6 +46,7 @@ class Recipe(NamedTuple):
     kinds: Collection[str] = KINDS  # of faults
     most: int | None = None  # faults; None: as many as come
     kraft: bool = False  # without ZooKeeper
+    controllers: int | None = None  # 0: the brokers are; None: by the seed
 
     def run(self) -> Run:
         defect = self.planted or (DEFECTS[self.defect] if self.defect else SOUND)
@@ -56,6 +57,7 @@ class Recipe(NamedTuple):
             kinds=self.kinds,
             most=self.most,
             kraft=self.kraft,
+            controllers=self.controllers,
         )
 
     @property
@@ -63,6 +65,7 @@ class Recipe(NamedTuple):
         """The command that replays the run."""
         words = [f"python -m engine simulate --seed {self.seed} --seconds {self.seconds:g}"]
         words += ["--kraft"] if self.kraft else []
+        words += [] if self.controllers is None else [f"--controllers {self.controllers}"]
         words += [f"--defect {self.defect}"] if self.defect else []
         words += [f"--fork {at / 1000:g}:{seed}" for at, seed in self.forks]
         return " ".join(words)

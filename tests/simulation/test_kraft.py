@@ -19,7 +19,7 @@ from proof.storms.trace import Recipe, Trace
 from tests.simulation.test_storm import check_seeds, weathered
 
 SEEDS, AT_ONCE = 300, 10
-SHORT = 10  # seeds of `make test`
+SHORT = 10  # seeds of `make test`: 2 and 6 have combined nodes
 TURNS = [
     pytest.param(first, marks=[pytest.mark.long] if first >= SHORT else [])
     for first in range(0, SEEDS, AT_ONCE)
@@ -42,13 +42,16 @@ def test_every_kind_of_harm_comes_over_them():
     assert acknowledged > 500
     assert kinds >= {
         "broker.killed", "broker.lost-power", "broker.paused", "broker.fenced", "broker.unfenced",
-        "controller.killed", "controller.paused", "controller.elected", "controller.resigned",
+        "controller.killed", "controller.paused", "controller.lost-power",
+        "controller.elected", "controller.resigned",
         "link.cut", "leader.elected", "isr.changed", "quorum.leader",
     }  # fmt: skip
 
 
-def test_the_same_seed_makes_the_same_run():
-    one, other = (Trace(Recipe(3, 5, kraft=True)) for _ in range(2))
+@pytest.mark.parametrize("controllers", [0, 3])
+def test_the_same_seed_makes_the_same_run(controllers):
+    recipe = Recipe(3, 5, kraft=True, controllers=controllers)
+    one, other = (Trace(recipe) for _ in range(2))
     assert one.diagram() == other.diagram()
 
 
@@ -104,12 +107,16 @@ def test_a_broker_that_leaves_a_record_out_is_found(monkeypatch):
 # -- one at a time -----------------------------------------------------------------------------
 
 
-@pytest.fixture
-def world():
-    world = World(7, config={"broker.session.timeout.ms": "3000"}, controllers=3)
+def made(controllers, **more):
+    world = World(7, config={"broker.session.timeout.ms": "3000"}, controllers=controllers, **more)
     world.create("orders", [[1, 2, 3]])
     assert world.until(lambda: world.leader(ORDERS) == 1)
     return world
+
+
+@pytest.fixture
+def world():
+    return made(3)
 
 
 def test_without_a_majority_nothing_is_decided_and_what_is_led_goes_on(world):
@@ -130,3 +137,49 @@ def test_a_broker_that_is_silent_is_fenced_and_others_lead(world):
     world.resume(1)
     assert world.until(lambda: set(world.isr(ORDERS)) == {1, 2, 3})
     assert not world.quorum.image.brokers[1].fenced
+
+
+def test_each_combined_node_is_broker_and_controller_and_one_process():
+    """The node of the active controller is killed. The others elect another controller, which
+    fences the broker and gives its partition to another one."""
+    world = made(0)
+    assert {*world.quorum.controllers} == {*world.nodes} == {1, 2, 3}
+    assert world.quorum.machines == [] == world.quorum.up
+    active = world.controller
+    world.kill(active)
+    assert world.quorum.controllers[active].current is None
+    assert world.until(lambda: world.controller not in (active, None))
+    assert world.until(lambda: active not in world.isr(ORDERS))
+    world.start(active)
+    assert world.until(lambda: set(world.isr(ORDERS)) == {1, 2, 3})
+    assert world.quorum.controllers[active].current is world[active].process
+
+
+def test_a_fourth_broker_beside_combined_nodes_observes_the_quorum():
+    world = made(0, brokers=3)
+    world.add(4)
+    assert world.until(lambda: 4 in world.quorum.image.brokers)
+    assert not world[4].running.environment.node.raft.client.identity.is_voter
+
+
+def test_of_combined_nodes_two_are_a_majority_and_one_decides_nothing():
+    world = made(0)
+    world.kill(2)
+    world.kill(3)
+    world.run(10_000)
+    assert world.controller is None and world.isr(ORDERS) == (1, 2, 3)
+    world.start(2)
+    assert world.until(lambda: set(world.isr(ORDERS)) == {1, 2})
+
+
+def test_a_combined_node_that_is_cut_off_leads_neither_quorum_nor_partition():
+    """Its controller and its broker have one network, and lose it together."""
+    world = made(0)
+    active = world.controller
+    others = [id for id in world.nodes if id != active]
+    for other in others:
+        world.cut(active, other)
+    assert world.until(lambda: world.leader(ORDERS) in others)
+    assert world.until(lambda: world.controller in others)
+    world.heal()
+    assert world.until(lambda: set(world.isr(ORDERS)) == {1, 2, 3})
