@@ -15,7 +15,7 @@ Invariant: a delta of an older controller, for an earlier registration of this b
 (`check_controller`), or with an older epoch of the partition changes nothing.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -28,7 +28,7 @@ from engine.metadata.delta import (
     PartitionRegistration,
     ReplicaStop,
 )
-from engine.model import NO_EPOCH, Callbacks, Event, TopicPartition
+from engine.model import NO_EPOCH, NO_RACKS, Callbacks, Event, Racks, TopicPartition
 from engine.replication.fetcher import Fetcher, Policy
 from engine.replication.follower_partition import FollowerPartition, LogListener
 from engine.replication.log_manager import ConfigOf, LogManager
@@ -48,8 +48,6 @@ from engine.storage import retention
 from engine.storage.directory import parse_name
 from engine.storage.files import Buffer
 from engine.storage.log import Appended, Emit
-
-NO_RACKS: Mapping[int, str | None] = {}
 
 enforce_retention: Callable[[Any, int, int], int] = retention.enforce  # also on a simulated log
 
@@ -417,7 +415,7 @@ class ReplicaManager:
         committed: bool = False,
         leads: bool = True,
         rack: str = "",
-        racks: Mapping[int, str | None] = NO_RACKS,
+        racks: Racks = NO_RACKS,
     ) -> LogReadResult:
         """A consumer's read: nothing beyond the high watermark.
 

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
+from engine.config.broker import RACK_AWARE
 from engine.model import TopicPartition
 from engine.sim.world import START, World
 from proof.storms.defects import SOUND, Defect
@@ -51,6 +52,7 @@ OF_KRAFT = {
     "broker.heartbeat.interval.ms": "500",
     "metadata.log.max.record.bytes.between.snapshots": "6000",
 }
+OF_RACKS = {"replica.selector.class": RACK_AWARE}
 SERVERS = 3  # of ZooKeeper, if there are several; or controllers
 FETCHES = ("150", "1048576")  # bytes of a partition: a follower copies in small steps, or in one
 CONFIG_OF_TOPICS = {"min_insync_replicas": "2", "flush_ms": "3000"}
@@ -60,6 +62,8 @@ ON_FETCH = 2, 0  # in every other one followers truncate by the responses to Fet
 OTHERS = 3, 2  # and in one nonsense is written to ZooKeeper: 2, 5, 8 ...
 WITH_ENSEMBLE = 5, 3  # one of five has three servers of ZooKeeper: 3, 8, 13 ...
 COMBINED = 4, 2  # without ZooKeeper, in one of four the brokers are the controllers: 2, 6, 10 ...
+RACKS = "a", "b"  # of the brokers, in turn
+IN_RACKS = 5, 4  # without ZooKeeper, in one of five; the readers are in the last: 4, 9, 14 ...
 PATIENCE = 4000  # ms until a connection breaks
 
 
@@ -88,12 +92,14 @@ class Run:
         servers = Random(seed) if several else None
         if kraft and controllers is None:
             controllers = 0 if is_sound and _is_one_of(COMBINED, seed) else SERVERS
-        self.world = self._made(defect, SERVERS if servers else 1, controllers)
+        in_racks = kraft and is_sound and _is_one_of(IN_RACKS, seed)
+        self.world = self._made(defect, SERVERS if servers else 1, controllers, in_racks=in_racks)
         self.end = BEGIN + round(seconds * 1000)  # of the storm: ms since the world began
         writes = defect.in_transactions or (is_sound and _is_one_of(WITH_TRANSACTIONS, seed))
         writers = TRANSACTIONAL_CLIENTS if writes else ()
         members = MEMBERS if _is_one_of(WITH_GROUP, seed) and not writes else ()
-        self.workload = Workload(self.world, PARTITIONS, self._chance)
+        rack = RACKS[-1] if in_racks else ""
+        self.workload = Workload(self.world, PARTITIONS, self._chance, rack)
         self.group_workload = GroupWorkload(self.world, TOPIC, members, self._chance)
         self.transaction_workload = TransactionWorkload(
             self.world, PARTITIONS[0], writers, self._chance
@@ -123,19 +129,23 @@ class Run:
         clock.after(BEGIN // 2, self._create)
         clock.after(BEGIN, self._turn)
 
-    def _made(self, defect: Defect, zookeepers: int, controllers: int | None) -> World:
+    def _made(
+        self, defect: Defect, zookeepers: int, controllers: int | None, *, in_racks: bool
+    ) -> World:
         config = CONFIG | {"replica.fetch.max.bytes": self._chance.choice(FETCHES)}
         brokers = self._chance.choice(BROKERS)
         if controllers is not None:
             config |= OF_KRAFT
         elif defect is SOUND and _is_one_of(ON_FETCH, self.seed):
             config["inter.broker.protocol.version"] = "2.7-IV1"
-        config |= defect.config
+        config |= defect.config | (OF_RACKS if in_racks else {})
+        racks = {id: RACKS[id % len(RACKS)] for id in range(1, brokers + 1) if in_racks}
         return World(
             self.seed,
             brokers,
             delay=(1, 5),
             config=config,
+            each={id: {"broker.rack": rack} for id, rack in racks.items()},
             patience=PATIENCE,
             zookeepers=zookeepers,
             controllers=controllers,

@@ -8,6 +8,7 @@ import pytest
 
 from engine.broker.kraft import observer
 from engine.broker.rules import Rules
+from engine.config.broker import RACK_AWARE
 from engine.controller.election import elect
 from engine.model import TopicPartition
 from engine.raft.metadata_loader import MetadataLoader
@@ -16,6 +17,7 @@ from proof.storms.defects import DEFECTS, SOUND, Defect
 from proof.storms.invariants import Violation
 from proof.storms.run import Run
 from proof.storms.trace import Recipe, Trace
+from proof.storms.workload import Reader
 from tests.simulation.test_storm import check_seeds, weathered
 
 SEEDS, AT_ONCE = 300, 10
@@ -183,3 +185,24 @@ def test_a_combined_node_that_is_cut_off_leads_neither_quorum_nor_partition():
     assert world.until(lambda: world.controller in others)
     world.heal()
     assert world.until(lambda: set(world.isr(ORDERS)) == {1, 2, 3})
+
+
+def test_a_reader_in_a_rack_reads_from_the_replica_there():
+    """Brokers register their racks. Leader 1 sends the reader to broker 2, and 2 serves it."""
+    racks = {1: "a", 2: "b", 3: "c"}
+    config = {"replica.selector.class": RACK_AWARE}
+    world = World(
+        7, config=config, controllers=3, each={id: {"broker.rack": it} for id, it in racks.items()}
+    )
+    world.create("orders", [[1, 2, 3]])
+    assert world.until(lambda: world.leader(ORDERS) == 1)
+    assert {id: it.rack for id, it in world.quorum.image.brokers.items()} == racks
+    sent = world.client.send(ORDERS, "a")
+    assert world.until(lambda: sent.done)
+    world.run(2000)
+    reader = Reader(world.add_client("reader"), ORDERS, rack="b")
+    while not reader.rows:
+        reader.poll()
+        world.run(100)
+    assert reader.nearer == 2
+    assert [row.value for row in reader.rows] == ["a"]
