@@ -104,9 +104,9 @@ def _generate(cluster: ClusterClient, options: Namespace) -> None:
     alive = sorted(cluster.metadata.brokers.keys() & options.broker_list)
     for topic in topics:
         at = [replicas for partition, replicas in current.items() if partition.topic == topic]
-        start, shift = randrange(1000), randrange(1000)
-        turn = {"start": start, "shift": shift, "racks": cluster.metadata.racks}
-        for number, to in spread(len(at), len(at[0]), alive, **turn).items():
+        racks, start, shift = cluster.metadata.racks, randrange(1000), randrange(1000)
+        placed = spread(len(at), len(at[0]), alive, racks=racks, start=start, shift=shift)
+        for number, to in placed.items():
             proposed[TopicPartition(topic, number)] = to
     print(f"Current partition replica assignment\n{_json(current)}\n")
     print(f"Proposed partition reassignment configuration\n{_json(proposed)}")

@@ -18,6 +18,7 @@ simulated. The same seed gives the same run, event by event. Exit status 1: an i
 import itertools
 import math
 import time
+import traceback
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from multiprocessing import Pool
@@ -182,4 +183,6 @@ def outcome_of(recipe: Recipe | QuorumRecipe) -> RunOutcome:
         run.go()
     except Violation as violation:
         failure = str(violation)
+    except Exception:  # a bug, which is told with its seed: the other seeds go on
+        failure = f"this run ended with an error\n{traceback.format_exc()}"
     return RunOutcome(recipe, failure, run.world.now, time.process_time() - began)

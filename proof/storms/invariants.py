@@ -191,7 +191,11 @@ def acknowledged_in_order(observed: ObservedState) -> Iterator[str]:
 
 
 def everybody_is_back(observed: ObservedState) -> Iterator[str]:
-    """All replicas in sync, one controller, every producer answered."""
+    """All brokers run, all replicas are in sync, there is one controller, every producer has an
+    answer. A broker that has just ended is in sync until its session is over."""
+    down = [id for id, node in observed.world.nodes.items() if node.current is None]
+    if down:
+        yield f"brokers {down} are down"
     for partition, state in observed.states.items():
         if set(state.isr) != observed.assigned(partition) or state.leader == NO_BROKER:
             yield f"{partition} is led by {state.leader}, and in sync are {sorted(state.isr)}"

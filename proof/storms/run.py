@@ -138,7 +138,7 @@ class Run:
             config |= OF_KRAFT
         elif defect is SOUND and _is_one_of(ON_FETCH, self.seed):
             config["inter.broker.protocol.version"] = "2.7-IV1"
-        config |= defect.config | (OF_RACKS if in_racks else {})
+        config |= {**defect.config, **(OF_RACKS if in_racks else {})}
         racks = {id: RACKS[id % len(RACKS)] for id in range(1, brokers + 1) if in_racks}
         return World(
             self.seed,

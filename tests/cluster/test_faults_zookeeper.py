@@ -7,7 +7,7 @@ import pytest
 
 from engine.cluster.cluster import Cluster
 from engine.cluster.zookeeper import ZookeeperServer, free_port
-from tests.cluster.conftest import CONFIG as COMMON
+from proof.chaos.run import CONFIG as COMMON
 from tests.cluster.conftest import new_topic
 from tests.cluster.probe import Probe
 

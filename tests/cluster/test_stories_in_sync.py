@@ -37,8 +37,8 @@ from engine.wire.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 from proof.chaos.cluster_reader import QUICK, consumer, create
+from proof.chaos.run import CONFIG as USUAL
 from proof.chaos.workload import ChaosWorkload
-from tests.cluster.conftest import CONFIG as USUAL
 from tests.cluster.probe import Probe
 from tests.interop.raw import fetch, unpacked
 from tests.interop.watch import until

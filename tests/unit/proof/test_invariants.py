@@ -134,6 +134,13 @@ def test_a_broker_that_stays_away(run):
     assert "in sync are [1, 2]" in complaint(run, invariants.everybody_is_back)
 
 
+def test_a_broker_that_has_just_ended(run):
+    """The cluster does not know of it yet."""
+    run.world.kill(2)
+    run.observed.observe()
+    assert complaint(run, invariants.everybody_is_back) == "brokers [2] are down"
+
+
 def test_a_tail_that_nobody_committed(run):
     log = follower(run).log
     log.truncate(5, 0)
