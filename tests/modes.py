@@ -28,7 +28,7 @@ LONG = (
     "test_kafka_python test_kcat test_listener test_observe test_offsets_topic "
     "test_old_versions test_plain_metadata test_producer test_producer_refusals test_quota_tools "
     "test_quotas test_reconnecting test_repeated_requests test_request_faults "
-    "test_security_off test_stream_reading "
+    "test_scripts test_secured_cluster test_security_off test_stream_reading "
 )
 OF_CLUSTER = (
     "test_users test_consumer_leaders test_coordinator test_faults_controller test_faults_crash "
@@ -52,10 +52,15 @@ def in_both_modes(metafunc: pytest.Metafunc) -> None:
     metafunc.parametrize("cluster", modes, indirect=True, scope="module")
 
 
-def is_of_another_mode(item: pytest.Item) -> bool:
+def without_other_modes(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Called with all tests, from the conftest.py of a folder."""
+    return [item for item in items if not _is_of_another_mode(item)]
+
+
+def _is_of_another_mode(item: pytest.Item) -> bool:
     """Whether a test of ZooKeeper alone is to run without it."""
     call = getattr(item, "callspec", None)
-    is_kraft = call is not None and call.params.get("cluster") == KRAFT
+    is_kraft = call is not None and KRAFT in call.params.values()
     return is_kraft and item.get_closest_marker("of_zookeeper") is not None
 
 

@@ -28,7 +28,7 @@ from tests.cluster.truth import Truth, ZookeeperTruth
 from tests.interop.clients import tidied_up
 from tests.interop.latest import Latest
 from tests.interop.watch import until
-from tests.modes import KRAFT, in_both_modes, is_of_another_mode, mode_of
+from tests.modes import KRAFT, in_both_modes, mode_of, without_other_modes
 
 # Some systems don't bear copies of a process.
 collect_ignore = [] if node_launcher.COPIES else ["test_node_launcher.py"]
@@ -45,7 +45,7 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    items[:] = [item for item in items if not is_of_another_mode(item)]
+    items[:] = without_other_modes(items)
 
 
 @pytest.fixture(scope="session")

@@ -51,8 +51,9 @@ class VoterFiles:
 class QuorumTruth(Truth):
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
-        cluster.metadata_log.entries()
-        self._directories = [*cluster.metadata_log.ends()]
+        reader = cluster.metadata_log()
+        reader.entries()
+        self._directories = [*reader.ends()]
 
     def __enter__(self) -> Self:
         return self
