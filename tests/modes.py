@@ -38,6 +38,8 @@ OF_CLUSTER = (
 )
 MODES = [ZOOKEEPER, pytest.param(KRAFT, marks=pytest.mark.advanced)]  # of one test
 AUTHORIZER = "authorizer.class.name"
+# After a topic was allowed an unclean election, a controller of the quorum looks for it in turns.
+OF_KRAFT = {"unclean.leader.election.interval.ms": "500"}
 SESSIONS = {"zookeeper.session.timeout.ms": "broker.session.timeout.ms"}
 
 
@@ -82,4 +84,5 @@ def adapted(config: Mapping[str, str], mode: str) -> dict[str, str]:
     if mode == ZOOKEEPER:
         return {**config}
     found = {SESSIONS.get(key, key): text for key, text in config.items()}
-    return {**found, **({AUTHORIZER: STANDARD_AUTHORIZER} if AUTHORIZER in config else {})}
+    authorizer = {AUTHORIZER: STANDARD_AUTHORIZER} if AUTHORIZER in config else {}
+    return {**OF_KRAFT, **found, **authorizer}

@@ -123,6 +123,9 @@ class ControllerConfig(QuorumKeys):
     unclean_leader_election_enable: bool = key(False)
     """Whether a replica out of the ISR may lead, for topics that do not say."""
 
+    unclean_leader_election_interval_ms: int = key(300_000, at_least(1))
+    """How often it is looked for partitions without a leader that may have an unclean one."""
+
     num_partitions: int = key(1, at_least(1))
     """How many partitions a new topic has that does not say."""
 

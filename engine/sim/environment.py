@@ -29,7 +29,7 @@ from engine.sim.event_forwarder import EventForwarder
 from engine.sim.network import Port
 from engine.sim.peer import SimulatedPeer
 from engine.sim.process import SimulatedProcess
-from engine.sim.quorum.controller_node import CLUSTER_ID, SimulatedController
+from engine.sim.quorum.controller_node import CLUSTER_ID, NodeBuilt, SimulatedController
 from engine.sim.quorum.controller_peer import SimulatedControllerPeer
 from engine.sim.quorum.quorum_disk import QuorumDisk
 from engine.sim.serving import SimulatedServer
@@ -51,6 +51,7 @@ class SimulatedEnvironment(Environment):
         emit: Emit,
         rules: Rules,
         controller: SimulatedController | None,
+        built: NodeBuilt,
     ) -> None:
         """`controller`: of a combined node."""
         self.config = config
@@ -64,7 +65,7 @@ class SimulatedEnvironment(Environment):
         self.stop: Callable[[], None] | None = None  # what SIGTERM does
         self._process, self._disk, self._now = process, disk, now
         self._metadata_disk = metadata_disk  # without ZooKeeper
-        self._controller = controller
+        self._controller, self._built = controller, built
 
     def now(self) -> int:
         return self._now()
@@ -96,6 +97,7 @@ class SimulatedEnvironment(Environment):
         environment = RaftEnvironment(self.now, self.random.randrange, connect, context.report)
         log = self._metadata_disk.open(MetadataLog, self.now())
         self.node = observe(config, CLUSTER_ID, log, self._metadata_disk, environment, stack)
+        self._built(self.node)
         return self.node
 
     def _zookeeper(self, listener: Callable[[Session], None]) -> Any:

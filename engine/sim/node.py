@@ -36,7 +36,7 @@ from engine.sim.loop import Loop
 from engine.sim.network import Network
 from engine.sim.peer import listener_of, machine
 from engine.sim.process import SimulatedProcess
-from engine.sim.quorum.controller_node import SimulatedController
+from engine.sim.quorum.controller_node import NodeBuilt, SimulatedController, unchanged
 from engine.sim.quorum.quorum_disk import QuorumDisk
 from engine.storage.log import Emit
 
@@ -55,6 +55,7 @@ class SimulatedBroker:
         emit: Callable[[int, Event], None],
         rules: Rules = KAFKAS,
         controller: SimulatedController | None = None,
+        built: NodeBuilt = unchanged,
         **settings: str,
     ) -> None:
         """`controller`: of a combined node."""
@@ -71,7 +72,7 @@ class SimulatedBroker:
         self._clock, self._network = clock, network
         self._random = Random(broker)  # of all its processes, so that ids are unique
         self._emit, self._rules = partial(emit, broker), rules
-        self._controller = controller
+        self._controller, self._built = controller, built
         self._loops: list[Loop] = []  # of all its processes: kept, so that no task is destroyed
 
     def now(self) -> int:
@@ -107,7 +108,7 @@ class SimulatedBroker:
         self._loops.append(process.start_loop())
         environment = SimulatedEnvironment(
             *(self.config, process, self.disk, self.metadata_disk, self._random, self.now),
-            *(self._emit, self._rules, self._controller),
+            *(self._emit, self._rules, self._controller, self._built),
         )
         self.current = RunningBroker(process, environment, self._emit, self._over)
 

@@ -150,6 +150,7 @@ class Run:
             zookeepers=zookeepers,
             controllers=controllers,
             rules=defect.rules,
+            built=defect.built,
         )
 
     def go(self) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, cast
 
+import engine
 from engine.client.admin.values import ElectionType
 from engine.cluster.cluster import Cluster
 from engine.cluster.link_faults import FIRST_CONTROLLER, End, controller
@@ -49,6 +50,8 @@ class VoterFiles:
 
 
 class QuorumTruth(Truth):
+    epochs_of_a_shrink = 1  # at level 7 (below 12) a smaller ISR begins a leader epoch
+
     def __init__(self, cluster: Cluster) -> None:
         self._cluster = cluster
         reader = cluster.metadata_log()
@@ -94,12 +97,12 @@ class QuorumTruth(Truth):
     # -- requests ----------------------------------------------------------------------------
 
     def reassign(self, moves: dict[TopicPartition, tuple[int, ...]]) -> None:
-        asked = cast(Any, self._cluster.admin).alter_partition_reassignments(moves)
-        for each in asked.values():
+        wanted = {engine.TopicPartition(*partition): list(to) for partition, to in moves.items()}
+        for each in self._cluster.admin.alter_partition_reassignments(wanted).values():
             each.result(CHANGE_S)
 
     def elect_preferred(self, topic: str, partition: int) -> None:
-        wanted = [TopicPartition(topic, partition)]
+        wanted = [engine.TopicPartition(topic, partition)]
         self._cluster.admin.elect_leaders(ElectionType.PREFERRED, wanted).result(CHANGE_S)
 
     def delete(self, topic: str) -> None:

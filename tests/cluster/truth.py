@@ -33,6 +33,8 @@ class Seen(NamedTuple):
 
 
 class Truth(ABC):
+    epochs_of_a_shrink = 0  # leader epochs that a smaller ISR begins
+
     @abstractmethod
     def brokers(self) -> set[int]:
         """Those that are registered: alive, or not yet known to be dead."""

@@ -13,6 +13,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
+from engine.broker.kraft.quorum_node import NodeQuorum
 from engine.broker.kraft.raft_manager import RaftEnvironment
 from engine.broker.peer import Connect
 from engine.config.quorum import ControllerConfig, VoterAddress
@@ -45,6 +46,12 @@ from engine.wire.frame import SIZE
 
 CLUSTER_ID = "O2whmP1nSWeNENpX08USQQ"
 
+NodeBuilt = Callable[[ControllerNode | NodeQuorum], None]  # of a controller, or of an observer
+
+
+def unchanged(node: ControllerNode | NodeQuorum) -> None:
+    """A node as it is. A planted defect changes it."""
+
 
 class SimulatedController:
     def __init__(
@@ -56,12 +63,15 @@ class SimulatedController:
         network: Network,
         emit: Callable[[int, Event], None],
         elect: Elect = elect,
+        built: NodeBuilt = unchanged,
     ) -> None:
+        """`built` is called with the node of each process."""
         self.id = node
         self.disk = QuorumDisk()
         self.controller: ControllerNode | None = None  # of the last process
         self._process: SimulatedProcess | None = None  # the last one
         self._voters, self._config, self._elect = voters, config, elect
+        self._built = built
         self._clock, self._network = clock, network
         self._emit = partial(emit, node)
         self._random = Random(node)
@@ -122,6 +132,7 @@ class SimulatedController:
             *(ControllerStore(log, self.disk, lambda: [level]), world),
             self._elect,
         )
+        self._built(controller)
         process.serve(partial(self._handle, process, controller), listener=CONTROLLER)
         self.controller, self._process = controller, process
         return controller

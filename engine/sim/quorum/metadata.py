@@ -25,7 +25,7 @@ from engine.quorum_server.gateway import QuorumGateway
 from engine.sim.clock import Clock
 from engine.sim.network import Network
 from engine.sim.peer import listener_of
-from engine.sim.quorum.controller_node import SimulatedController
+from engine.sim.quorum.controller_node import NodeBuilt, SimulatedController
 from engine.sim.quorum.controller_peer import CONTROLLER
 
 QUORUM_PORT = 9200  # of the listeners, and one more for each node
@@ -45,6 +45,7 @@ class QuorumMetadata:
         combined: Sequence[int],
         config: Mapping[str, str],
         rules: Rules,
+        built: NodeBuilt,
         emit: Callable[[int, Event], None],
         note: Callable[..., None],
     ) -> None:
@@ -54,7 +55,9 @@ class QuorumMetadata:
         voters = {id: VoterAddress("127.0.0.1", QUORUM_PORT + id) for id in ids}
         settings = ControllerConfig.parse(by_role(config).controller)
         self.controllers = {
-            id: SimulatedController(id, voters, settings, clock, network, emit, rules.elect)
+            id: SimulatedController(
+                *(id, voters, settings, clock, network, emit), rules.elect, built
+            )
             for id in ids
         }
         self._voters, self._clock, self._note = voters, clock, note
