@@ -46,7 +46,7 @@ def a_fenced_broker_is_in_sync_only_as_the_last(observed: ObservedState) -> Iter
     for partition, state in image.partitions():
         fenced = {*state.isr} - active
         if fenced and len(state.isr) > 1:
-            yield f"brokers {sorted(fenced)} are fenced, and {state.isr} are in sync for {partition}"
+            yield f"brokers {sorted(fenced)} are fenced, and in the ISR {state.isr} of {partition}"
 
 
 def every_image_is_up_to_date(observed: ObservedState) -> Iterator[str]:
