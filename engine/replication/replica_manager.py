@@ -145,6 +145,7 @@ class ReplicaManager:
                 f"{topic_partition} has no replica on this broker",
             )
         partition, log = self._create(topic_partition, topic_id)
+        was, proposed = partition.isr, partition.proposal
         self._stop_fetching(partition)
         if now.leader == self.broker_id:
             self._lead(partition, log, now)
@@ -152,7 +153,13 @@ class ReplicaManager:
             self._follow(partition, log, now)
         facts = {"leader": partition.leader, "leader_epoch": partition.leader_epoch}
         self._event("replica.role", partition, role=partition.role.value, **facts)
+        if proposed is not None and partition.is_leader and {*proposed.isr} == {*now.isr}:
+            self._isr_changed(partition, was)  # its own proposal, which has begun an epoch
         self._notify(topic_partition)
+
+    def _isr_changed(self, partition: Partition, was: tuple[int, ...]) -> None:
+        facts = {"version": partition.version, "leader_epoch": partition.leader_epoch}
+        self._event("isr.changed", partition, isr=partition.isr, was=was, **facts)
 
     def _update(self, change: PartitionChange) -> None:
         """Another ISR or another assignment, in the same leader epoch (without ZooKeeper)."""
@@ -161,8 +168,7 @@ class ReplicaManager:
         if partition is None or state is None or not partition.update(state, now):
             return  # its log is offline, or it is known already
         if was != partition.isr:
-            facts = {"was": was, "version": state.version, "leader_epoch": state.leader_epoch}
-            self._event("isr.changed", partition, isr=partition.isr, **facts)
+            self._isr_changed(partition, was)
         if partition.is_leader:
             self.propose(partition.expand_next(now))
         self._notify(partition.id)
@@ -312,9 +318,9 @@ class ReplicaManager:
             facts = {"isr": proposal.isr, "leader_epoch": partition.leader_epoch}
             self._event("isr.refused", partition, **facts)
             return
-        facts = {"was": partition.isr, "version": version, "leader_epoch": partition.leader_epoch}
+        was = partition.isr
         partition.written(version)
-        self._event("isr.changed", partition, isr=partition.isr, **facts)
+        self._isr_changed(partition, was)
         self.propose(partition.expand_next(now))
         partition.advance(now)
         self._notify(partition.id)
