@@ -38,8 +38,11 @@ OF_CLUSTER = (
 )
 MODES = [ZOOKEEPER, pytest.param(KRAFT, marks=pytest.mark.advanced)]  # of one test
 AUTHORIZER = "authorizer.class.name"
-# After a topic was allowed an unclean election, a controller of the quorum looks for it in turns.
-OF_KRAFT = {"unclean.leader.election.interval.ms": "500"}
+OF_KRAFT = {
+    # After a topic was allowed an unclean election, the controller looks for it from time to time.
+    "unclean.leader.election.interval.ms": "500",
+    "broker.heartbeat.interval.ms": "400",  # or a short session ends between two of them
+}
 SESSIONS = {"zookeeper.session.timeout.ms": "broker.session.timeout.ms"}
 
 

@@ -31,6 +31,7 @@ from proof.quorum.run import SECONDS_OF_STORM
 from proof.quorum.trace import QuorumRecipe, QuorumTrace
 from proof.storms.defects import DEFECTS
 from proof.storms.invariants import Violation
+from proof.storms.quorum_defects import OF_KRAFT_TOO
 from proof.storms.run import SECONDS, Fork
 from proof.storms.trace import Recipe, Trace
 
@@ -75,7 +76,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    defects = QUORUM_DEFECTS if options.quorum else DEFECTS
+    of_brokers = OF_KRAFT_TOO if options.kraft else DEFECTS
+    defects = QUORUM_DEFECTS if options.quorum else of_brokers
     if options.defect and options.defect not in defects:
         raise UsageError(
             f"there is no defect {options.defect}; there are {', '.join(sorted(defects))}"

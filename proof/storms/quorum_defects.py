@@ -1,36 +1,35 @@
 """Defects of controllers, and of brokers that read the metadata log: of clusters without ZooKeeper.
 
-    Run(seed=7, defect=DEFECTS["answer-uncommitted"], kraft=True)
+    Run(seed=7, defect=KRAFT_DEFECTS["answer-uncommitted"], kraft=True)
 
 Each is planted into a node when it is built: one of its parts gets a subclass with a defect. The
 defects of the Raft are in proof/quorum/defects.py.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, TypeVar
 
 from engine.broker.kraft.quorum_node import NodeQuorum
+from engine.broker.rules import Rules
 from engine.controller.election import Elected, elect
-from engine.errors import ErrorCode
 from engine.metadata.delta import PartitionRegistration
+from engine.metadata.image import TopicImage
 from engine.metadata.records.topics import PartitionChangeRecord
-from engine.quorum_controller.broker_heartbeats import BrokerHeartbeat
-from engine.quorum_controller.cluster_control import (
-    BrokerRegistrationAsked,
-    ClusterControlManager,
-)
-from engine.quorum_controller.quorum_controller import HeartbeatReply, QuorumController
-from engine.quorum_controller.replication_control import (
-    PartitionChangeAsked,
-    ReplicationControlManager,
-)
+from engine.model import NO_BROKER
+from engine.quorum_controller.partition_change import PartitionChangeBuilder
+from engine.quorum_controller.quorum_controller import QuorumController
+from engine.quorum_controller.replication_control import ReplicationControlManager
 from engine.quorum_controller.result import ControllerResult
 from engine.quorum_server.build import ControllerNode
 from engine.quorum_server.controller_service import Decide, QuorumControllerService
 from engine.raft.metadata_loader import MetadataLoader
+from engine.raft.model import OffsetAndEpoch
+from engine.sim.quorum.controller_node import NodeBuilt
+from proof.storms.defects import DEFECTS, Defect
 
 T = TypeVar("T")
 QuorumNode = ControllerNode | NodeQuorum
+KnownPartition = tuple[TopicImage, int, PartitionRegistration]
 
 
 def elect_of_all(
@@ -51,9 +50,20 @@ class SkipsFencing(MetadataLoader):
             self.image.brokers |= before
 
 
-def record_skipped(node: QuorumNode) -> None:
-    if isinstance(node, NodeQuorum):
-        node.loader.__class__ = SkipsFencing
+class ForgetsBrokers(MetadataLoader):
+    def _load(self, snapshot: OffsetAndEpoch) -> None:
+        super()._load(snapshot)
+        self.image.brokers.clear()
+
+
+def loads_with(loader: type[MetadataLoader]) -> NodeBuilt:
+    """The loader of each broker is of this class."""
+
+    def built(node: QuorumNode) -> None:
+        if isinstance(node, NodeQuorum):
+            node.loader.__class__ = loader
+
+    return built
 
 
 # -- of controllers ------------------------------------------------------------------------------
@@ -72,59 +82,12 @@ def answer_uncommitted(node: QuorumNode) -> None:
         node.service.__class__ = AnswersAtOnce
 
 
-class ServiceWith(QuorumControllerService):
-    """Its controller has parts with a defect."""
-
-    careless: Callable[[QuorumController], None]
-
-    def _activate(self) -> None:
-        super()._activate()
-        if self.active is not None:
-            type(self).careless(self.active)
-
-
-class IgnoresVersions(ReplicationControlManager):
-    def _fault(
-        self, broker: int, change: PartitionChangeAsked, partition: PartitionRegistration
-    ) -> ErrorCode:
-        now = change._replace(partition_epoch=partition.version)
-        return super()._fault(broker, now, partition)
-
-
-class LetsAnybodyJoin(ReplicationControlManager):
-    def _fault(
-        self, broker: int, change: PartitionChangeAsked, partition: PartitionRegistration
-    ) -> ErrorCode:
-        fault = super()._fault(broker, change, partition)
-        return ErrorCode.none if fault is ErrorCode.ineligible_replica else fault
-
-
-class KeepsTheLost(ReplicationControlManager):
-    def without_broker(self, broker: int) -> Iterator[PartitionChangeRecord]:
-        """Nobody leaves an ISR, or a leadership."""
-        return iter(())
-
-
-class AnyEpoch(ClusterControlManager):
-    def check_epoch(self, broker: int, epoch: int) -> Any:
-        known = self._image.brokers.get(broker)
-        return super().check_epoch(broker, epoch if known is None else known.epoch)
-
-
-class UnfencesAtOnce(QuorumController):
-    def heartbeat(self, heartbeat: BrokerHeartbeat, now: int) -> ControllerResult[HeartbeatReply]:
-        known = heartbeat._replace(metadata_offset=self.image.offset)
-        return super().heartbeat(known, now)
-
-
-class RegistersInSync(QuorumController):
-    def register_broker(self, asked: BrokerRegistrationAsked, now: int) -> ControllerResult[int]:
-        result = super().register_broker(asked, now)
-        record = result.records[-1]
-        epoch = self.next_offset
-        if record.broker_epoch >= epoch:
-            record = type(record)(**{**_fields(record), "broker_epoch": epoch})
-        return ControllerResult([record], record.broker_epoch)
+class LeavesInSync(ReplicationControlManager):
+    def _changes(
+        self, builder: PartitionChangeBuilder, partitions: Iterable[KnownPartition], leaving: int
+    ) -> Iterator[PartitionChangeRecord]:
+        """Others lead in place of a broker that is lost, and it stays in the ISR."""
+        return super()._changes(builder, partitions, NO_BROKER)
 
 
 class RepeatsIds(QuorumController):
@@ -133,29 +96,38 @@ class RepeatsIds(QuorumController):
         return ControllerResult([], result.response)
 
 
-def _fields(record: Any) -> dict[str, Any]:
-    return {name: getattr(record, name) for name in record.__dataclass_fields__}
+def with_parts(
+    controller: type[QuorumController] = QuorumController,
+    replication: type[ReplicationControlManager] = ReplicationControlManager,
+) -> NodeBuilt:
+    """Give these classes to each controller that becomes active."""
 
-
-def parts(
-    controller: type[QuorumController] | None = None,
-    replication: type[ReplicationControlManager] | None = None,
-    cluster: type[ClusterControlManager] | None = None,
-) -> Callable[[QuorumNode], None]:
-    """Give these classes to the parts of each controller that becomes active."""
-
-    def careless(active: QuorumController) -> None:
-        if controller is not None:
-            active.__class__ = controller
-        if replication is not None:
-            active.replication.__class__ = replication
-        if cluster is not None:
-            active.cluster.__class__ = cluster
-
-    service = type("CarelessService", (ServiceWith,), {"careless": staticmethod(careless)})
+    class CarelessService(QuorumControllerService):
+        def _activate(self) -> None:
+            super()._activate()
+            if self.active is not None:
+                self.active.__class__ = controller
+                self.active.replication.__class__ = replication
 
     def built(node: QuorumNode) -> None:
         if isinstance(node, ControllerNode):
-            node.service.__class__ = service
+            node.service.__class__ = CarelessService
 
     return built
+
+
+KRAFT_DEFECTS: Mapping[str, Defect] = {
+    # A broker does not apply the records that fence brokers.
+    "record-skipped": Defect(built=loads_with(SkipsFencing)),
+    # A broker loads a snapshot without the registrations in it.
+    "snapshot-in-part": Defect(built=loads_with(ForgetsBrokers)),
+    # The controller elects leaders that are fenced.
+    "elect-fenced": Defect(Rules(elect=elect_of_all)),
+    # A broker that is lost loses its leaderships, and stays in the ISRs.
+    "stays-in-sync": Defect(built=with_parts(replication=LeavesInSync)),
+    # The controller answers before its records are committed.
+    "answer-uncommitted": Defect(built=answer_uncommitted),
+    # The controller gives away the same producer ids again and again.
+    "ids-repeated": Defect(built=with_parts(RepeatsIds), in_transactions=True),
+}
+OF_KRAFT_TOO: Mapping[str, Defect] = {**DEFECTS, **KRAFT_DEFECTS}

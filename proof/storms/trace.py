@@ -27,10 +27,11 @@ from engine.cluster.state import ClusterState
 from engine.sim.message_text import message_text
 from engine.sim.picture import Picture
 from engine.sim.world import START, World
-from proof.storms.defects import DEFECTS, SOUND, Defect
+from proof.storms.defects import SOUND, Defect
 from proof.storms.diagram import draw
 from proof.storms.invariants import Violation
 from proof.storms.moment import Moment, TraceMessage
+from proof.storms.quorum_defects import OF_KRAFT_TOO
 from proof.storms.run import SECONDS, Fork, Run
 from proof.storms.storm import KINDS
 
@@ -40,7 +41,7 @@ class Recipe(NamedTuple):
 
     seed: int
     seconds: float = SECONDS
-    defect: str = ""  # a name in DEFECTS
+    defect: str = ""  # a name in DEFECTS or, without ZooKeeper, in KRAFT_DEFECTS
     forks: tuple[Fork, ...] = ()
     planted: Defect | None = None  # a rule of a challenge, which has no name in DEFECTS
     kinds: Collection[str] = KINDS  # of faults
@@ -49,7 +50,7 @@ class Recipe(NamedTuple):
     controllers: int | None = None  # 0: the brokers are; None: by the seed
 
     def run(self) -> Run:
-        defect = self.planted or (DEFECTS[self.defect] if self.defect else SOUND)
+        defect = self.planted or (OF_KRAFT_TOO[self.defect] if self.defect else SOUND)
         return Run(
             *(self.seed, self.seconds),
             defect=defect,
