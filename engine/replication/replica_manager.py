@@ -63,9 +63,8 @@ class ReplicaManager:
         emit: Emit = lambda event: None,
         elsewhere: Callable[[TopicPartition], bool] = lambda _: False,  # on another broker?
     ) -> None:
-        self.config = config
-        self.broker_id = config.broker_id
-        self.now = clock
+        self.config, self.broker_id = config, config.broker_id
+        self.now, self._emit = clock, emit
         self.logs = LogManager(config, directories, clock)
         self.partitions: dict[TopicPartition, Partition] = {}  # none before the first delta
         self._ineligible: set[int] = set()  # brokers that may join no ISR; partitions know it
@@ -78,7 +77,6 @@ class ReplicaManager:
         self.truncated = Callbacks[[PartitionLog]]()  # the end of a log was removed
         self.work_changed = Callbacks[[]]()  # `proposals` or `fetchers`
         self._readers: dict[TopicPartition, dict[FetchReader, None]] = {}
-        self._emit = emit
         self._sent, fetched = Throttle(), Throttle()
         self._policy = Policy(self.broker_id, lambda: self.config, fetched)
         self._listener = LogListener(self.truncated, lambda partition: self._notify(partition.id))
@@ -136,10 +134,8 @@ class ReplicaManager:
                 ErrorCode.stale_controller_epoch,
                 f"{topic_partition} is in leader epoch {known}, not {now.leader_epoch}",
             )
-        if (
-            self.broker_id not in now.replicas
-            or parse_name(str(topic_partition)) != topic_partition
-        ):
+        is_here = self.broker_id in now.replicas
+        if not is_here or parse_name(str(topic_partition)) != topic_partition:
             raise ApiException(
                 ErrorCode.unknown_topic_or_partition,
                 f"{topic_partition} has no replica on this broker",
@@ -158,8 +154,9 @@ class ReplicaManager:
         self._notify(topic_partition)
 
     def _isr_changed(self, partition: Partition, was: tuple[int, ...]) -> None:
-        facts = {"version": partition.version, "leader_epoch": partition.leader_epoch}
-        self._event("isr.changed", partition, isr=partition.isr, was=was, **facts)
+        if was != partition.isr:
+            facts = {"version": partition.version, "leader_epoch": partition.leader_epoch}
+            self._event("isr.changed", partition, isr=partition.isr, was=was, **facts)
 
     def _update(self, change: PartitionChange) -> None:
         """Another ISR or another assignment, in the same leader epoch (without ZooKeeper)."""
@@ -167,8 +164,7 @@ class ReplicaManager:
         was = partition.isr if partition is not None else ()
         if partition is None or state is None or not partition.update(state, now):
             return  # its log is offline, or it is known already
-        if was != partition.isr:
-            self._isr_changed(partition, was)
+        self._isr_changed(partition, was)
         if partition.is_leader:
             self.propose(partition.expand_next(now))
         self._notify(partition.id)

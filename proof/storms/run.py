@@ -90,29 +90,24 @@ class Run:
         is_sound = defect is SOUND
         several = kraft or (is_sound and _is_one_of(WITH_ENSEMBLE, seed))
         servers = Random(seed) if several else None
+        in_racks = kraft and is_sound and _is_one_of(IN_RACKS, seed)
+        self._rack = RACKS[-1] if in_racks else ""  # of the readers
         if kraft and controllers is None:
             controllers = 0 if is_sound and _is_one_of(COMBINED, seed) else SERVERS
-        in_racks = kraft and is_sound and _is_one_of(IN_RACKS, seed)
-        self.world = self._made(defect, SERVERS if servers else 1, controllers, in_racks=in_racks)
+        self.world = self._made(defect, SERVERS if servers else 1, controllers)
         self.end = BEGIN + round(seconds * 1000)  # of the storm: ms since the world began
         writes = defect.in_transactions or (is_sound and _is_one_of(WITH_TRANSACTIONS, seed))
         writers = TRANSACTIONAL_CLIENTS if writes else ()
         members = MEMBERS if _is_one_of(WITH_GROUP, seed) and not writes else ()
-        rack = RACKS[-1] if in_racks else ""
-        self.workload = Workload(self.world, PARTITIONS, self._chance, rack)
+        self.workload = Workload(self.world, PARTITIONS, self._chance, self._rack)
         self.group_workload = GroupWorkload(self.world, TOPIC, members, self._chance)
         self.transaction_workload = TransactionWorkload(
             self.world, PARTITIONS[0], writers, self._chance
         )
         coordinated = [COORDINATED] if members else []
         self._partitions = [*PARTITIONS, *coordinated, *self.transaction_workload.partitions]
-        self.observed = ObservedState(
-            self.world,
-            self._partitions,
-            self.workload,
-            self.group_workload,
-            self.transaction_workload,
-        )
+        workloads = self.workload, self.group_workload, self.transaction_workload
+        self.observed = ObservedState(self.world, self._partitions, *workloads)
         clients = [*MACHINES, *members, *writers]
         nonsense = is_sound and not kraft and _is_one_of(OTHERS, seed)
         others, repeats = (Random(seed) if it else None for it in (nonsense, defect.repeats))
@@ -129,17 +124,15 @@ class Run:
         clock.after(BEGIN // 2, self._create)
         clock.after(BEGIN, self._turn)
 
-    def _made(
-        self, defect: Defect, zookeepers: int, controllers: int | None, *, in_racks: bool
-    ) -> World:
+    def _made(self, defect: Defect, zookeepers: int, controllers: int | None) -> World:
         config = CONFIG | {"replica.fetch.max.bytes": self._chance.choice(FETCHES)}
         brokers = self._chance.choice(BROKERS)
         if controllers is not None:
             config |= OF_KRAFT
         elif defect is SOUND and _is_one_of(ON_FETCH, self.seed):
             config["inter.broker.protocol.version"] = "2.7-IV1"
-        config |= {**defect.config, **(OF_RACKS if in_racks else {})}
-        racks = {id: RACKS[id % len(RACKS)] for id in range(1, brokers + 1) if in_racks}
+        config |= {**defect.config, **(OF_RACKS if self._rack else {})}
+        racks = {id: RACKS[id % len(RACKS)] for id in range(1, brokers + 1) if self._rack}
         return World(
             self.seed,
             brokers,
