@@ -60,6 +60,7 @@ FOUND = {
     "proposal-uncounted": Expected(10, "the_leader_waits_for_all_who_may_follow_it", known=9),
     "sequence-unchecked": Expected(1, "sequences_are_stored_once"),
     "elect-anybody": Expected(10, "no_acknowledged_record_is_lost", known=3),
+    "generation-unchecked": Expected(10, "commits_of_the_past_are_refused", first=40, known=40),
     "unstable-read": Expected(1, "the_last_stable_offset_waits"),
     "offsets-at-once": Expected(1, "offsets_wait_for_the_marker"),
     "markers-forgotten": Expected(10, "every_transaction_has_ended", known=5),
@@ -74,6 +75,8 @@ FOUND = {
 }
 # Their check is of ZooKeeper, or Kafka has it in no other way without it.
 OF_ZOOKEEPER = {"unfenced", "cut-to-high-watermark"}
+# They need many seeds: to be looked for.
+NOT_TRIED = {"commit-at-once", "abort-forgotten", "last-replica-standing", "back-too-soon"}
 SLOW = {"markers-forgotten", "late-request", "answer-uncommitted"}
 
 
