@@ -138,7 +138,17 @@ def test_a_broker_that_has_just_ended(run):
     """The cluster does not know of it yet."""
     run.world.kill(2)
     run.observed.observe()
-    assert complaint(run, invariants.everybody_is_back) == "brokers [2] are down"
+    assert complaint(run, invariants.everybody_is_back) == "[2] are down"
+
+
+def test_a_controller_that_has_just_ended():
+    """The others have the majority, and all else is well."""
+    run = Run(2, 1, kraft=True, controllers=3)
+    run.storm.is_over = True
+    run.go()
+    run.world.quorum.kill_server(101)
+    run.observed.observe()
+    assert complaint(run, invariants.everybody_is_back) == "[101] are down"
 
 
 def test_a_tail_that_nobody_committed(run):
