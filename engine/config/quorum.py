@@ -71,6 +71,9 @@ class QuorumKeys(ListenerSecurityConfig):
     metadata_log_max_snapshot_interval_ms: int = key(3_600_000, at_least(0))
     """A snapshot is made of the records that have waited for one so long; 0: only by bytes."""
 
+    unclean_leader_election_interval_ms: int = key(300_000, at_least(1))
+    """How often it is looked for partitions without a leader that may have an unclean one."""
+
     @property
     def controller_listener_name(self) -> str:
         return self.controller_listener_names[0].upper()
@@ -122,9 +125,6 @@ class ControllerConfig(QuorumKeys):
 
     unclean_leader_election_enable: bool = key(False)
     """Whether a replica out of the ISR may lead, for topics that do not say."""
-
-    unclean_leader_election_interval_ms: int = key(300_000, at_least(1))
-    """How often it is looked for partitions without a leader that may have an unclean one."""
 
     num_partitions: int = key(1, at_least(1))
     """How many partitions a new topic has that does not say."""
