@@ -1,7 +1,7 @@
 """The few words that every part of the engine shares."""
 
 import base64
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Generic, NamedTuple, ParamSpec
 from uuid import UUID
 
@@ -9,6 +9,9 @@ Facts = ParamSpec("Facts")
 
 NO_BROKER = -1  # in place of a broker id: there is no leader, or no controller
 NO_EPOCH = -1  # older than every epoch, of a leader, a controller, a broker or a producer
+
+Racks = Mapping[int, str | None]  # of brokers, by their numbers; None: it has none
+NO_RACKS: Racks = {}
 
 
 class TopicPartition(NamedTuple):

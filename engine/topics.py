@@ -6,12 +6,19 @@ with every round, so that the load of a failed broker goes to many others.
 
     brokers 0..4, start 0, shift 0     p0: 0 1 2   p1: 1 2 3   p2: 2 3 4   p3: 3 4 0   p4: 4 0 1
     after one round: the shift is 1    p5: 0 2 3   p6: 1 3 4   ...
+
+If every broker has a rack, the ring has the brokers of each rack in turn, and a partition gets a
+second replica in a rack only when it has one in each (KIP-36):
+
+    racks a: 1 2   b: 3 4   c: 5    the ring: 1 3 5 2 4    p0: 1 3 5   p1: 3 5 2   p2: 5 2 4 ...
 """
 
+import itertools
 import re
 from collections.abc import Iterable, Sequence
 
 from engine.errors import ApiException, ErrorCode
+from engine.model import NO_RACKS, Racks
 
 MAX_PARTITIONS = 10_000  # added at once; a topic is one znode of at most a megabyte
 MAX_NAME = 249  # a directory name is a topic's name, a dash, and up to five digits
@@ -67,28 +74,61 @@ def spread(
     replication: int,
     brokers: Sequence[int],
     *,
+    racks: Racks = NO_RACKS,
     start: int = 0,
     shift: int = 0,
     first_partition: int = 0,
 ) -> dict[int, list[int]]:
     """The replicas of each partition, the preferred leader first. `start`, `shift`: any numbers."""
     check_counts(partitions, replication, len(brokers))
-    count = len(brokers)
+    count, ring, known = len(brokers), brokers, {broker: racks.get(broker) for broker in brokers}
+    if in_racks := None not in known.values():
+        ring = _in_turn(known)
+    step = len({*known.values()}) if in_racks else 1  # by which each round shifts the ring
     assignment = {}
     for number in range(first_partition, first_partition + partitions):
         if number and number % count == 0:
             shift += 1
         first = (number + start) % count
         others = [
-            brokers[(first + 1 + (shift + nth) % (count - 1)) % count]
-            for nth in range(replication - 1)
+            ring[(first + 1 + (shift * step + nth) % (count - 1)) % count]
+            for nth in range(count - 1)
         ]
-        assignment[number] = [brokers[first], *others]
+        replicas = [ring[first], *others]
+        assignment[number] = _spread_out(replicas, known) if in_racks else replicas
+        del assignment[number][replication:]
     return assignment
 
 
+def _in_turn(racks: Racks) -> list[int]:
+    """The first broker of each rack, then the second of each, and so on."""
+    of_rack: dict[str, list[int]] = {}
+    for broker, rack in racks.items():
+        of_rack.setdefault(rack or "", []).append(broker)
+    rows = itertools.zip_longest(*(of_rack[rack] for rack in sorted(of_rack)))
+    return [broker for row in rows for broker in row if broker is not None]
+
+
+def _spread_out(replicas: Sequence[int], racks: Racks) -> list[int]:
+    """The same brokers, those first that are in a rack without a replica before them. When each
+    rack has one, the others follow in their order."""
+    seen, chosen, last = set[str | None](), list[int](), 0
+    for place, broker in enumerate(replicas):
+        if racks[broker] not in seen:
+            seen.add(racks[broker])
+            chosen.append(broker)
+            last = place
+    ring = [*replicas[last:], *replicas[:last]]
+    return [*chosen, *(broker for broker in ring if broker not in chosen)]
+
+
 def spread_further(
-    partitions: int, first: Sequence[int], brokers: Sequence[int], *, first_partition: int
+    partitions: int,
+    first: Sequence[int],
+    brokers: Sequence[int],
+    *,
+    racks: Racks = NO_RACKS,
+    first_partition: int,
 ) -> dict[int, list[int]]:
     """The replicas of more partitions, up to this number: in the ring that starts at the leader of
     partition 0, whose replicas are `first`."""
@@ -97,6 +137,7 @@ def spread_further(
         partitions - first_partition,
         len(first),
         brokers,
+        racks=racks,
         start=start,
         shift=start,
         first_partition=first_partition,

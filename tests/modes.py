@@ -1,8 +1,9 @@
 """Which tests on a real cluster run in both modes: with ZooKeeper, and without (KRaft).
 
 `make test` has those modules that say most about what differs: a stock client, transactions. The
-others are in `make advanced`. A module that is in neither list is about ZooKeeper, or about what
-both modes share: the frames of a connection, the files of a log.
+others are in `make advanced`. A module that is in no list is about ZooKeeper, or about what
+both modes share: the frames of a connection, the files of a log. In a module that runs in both
+modes, a test of ZooKeeper alone has the mark `of_zookeeper`.
 
 Without ZooKeeper a broker hears of a change a moment after the controller has answered: see `Raw`
 and `caught_up` in tests/interop/raw.py.
@@ -27,11 +28,21 @@ LONG = (
     "test_kafka_python test_kcat test_listener test_observe test_offsets_topic "
     "test_old_versions test_plain_metadata test_producer test_producer_refusals test_quota_tools "
     "test_quotas test_reconnecting test_repeated_requests test_request_faults "
-    "test_security_off test_stream_reading "
+    "test_scripts test_secured_cluster test_security_off test_stream_reading "
 )
-OF_CLUSTER = "test_users"
+OF_CLUSTER = (
+    "test_users test_consumer_leaders test_coordinator test_faults_controller test_faults_crash "
+    "test_faults_disk test_faults_links test_faults_load test_faults_pause test_faults_random "
+    "test_faults_single test_faults_stop test_faults_transactions test_groups_faults "
+    "test_producer_delivery test_stories_comeback test_stream_reading_leader "
+)
 MODES = [ZOOKEEPER, pytest.param(KRAFT, marks=pytest.mark.advanced)]  # of one test
 AUTHORIZER = "authorizer.class.name"
+OF_KRAFT = {
+    # After a topic was allowed an unclean election, the controller looks for it from time to time.
+    "unclean.leader.election.interval.ms": "500",
+    "broker.heartbeat.interval.ms": "400",  # or a short session ends between two of them
+}
 SESSIONS = {"zookeeper.session.timeout.ms": "broker.session.timeout.ms"}
 
 
@@ -44,6 +55,18 @@ def in_both_modes(metafunc: pytest.Metafunc) -> None:
     marks = [] if module in SHORT else [pytest.mark.advanced]
     modes = [ZOOKEEPER, pytest.param(KRAFT, marks=marks)]
     metafunc.parametrize("cluster", modes, indirect=True, scope="module")
+
+
+def without_other_modes(items: list[pytest.Item]) -> list[pytest.Item]:
+    """Called with all tests, from the conftest.py of a folder."""
+    return [item for item in items if not _is_of_another_mode(item)]
+
+
+def _is_of_another_mode(item: pytest.Item) -> bool:
+    """Whether a test of ZooKeeper alone is to run without it."""
+    call = getattr(item, "callspec", None)
+    is_kraft = call is not None and KRAFT in call.params.values()
+    return is_kraft and item.get_closest_marker("of_zookeeper") is not None
 
 
 def mode_of(request: pytest.FixtureRequest) -> str:
@@ -64,4 +87,5 @@ def adapted(config: Mapping[str, str], mode: str) -> dict[str, str]:
     if mode == ZOOKEEPER:
         return {**config}
     found = {SESSIONS.get(key, key): text for key, text in config.items()}
-    return {**found, **({AUTHORIZER: STANDARD_AUTHORIZER} if AUTHORIZER in config else {})}
+    authorizer = {AUTHORIZER: STANDARD_AUTHORIZER} if AUTHORIZER in config else {}
+    return {**OF_KRAFT, **found, **authorizer}

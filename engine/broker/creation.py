@@ -5,8 +5,8 @@
     nothing but a name           a client produced to it, or asked for it: see `automatic`
 
 A `Plan` has passed every check that Kafka makes; `ControllerGateway.create_topic` carries it out.
-Left out: racks. If every broker has one, Kafka spreads the replicas of a partition over as many
-racks as it can (KIP-36); here racks are ignored.
+If every broker has a rack (`broker.rack`), the replicas of a partition are in as many racks as
+possible.
 """
 
 from collections.abc import Mapping
@@ -74,6 +74,7 @@ class AutoTopicCreationManager:
             defaults.num_partitions if partitions == DEFAULT else partitions,
             defaults.default_replication_factor if replication == DEFAULT else replication,
             live,
+            racks=self.metadata.racks,
             start=self.random.randrange(1000),
             shift=self.random.randrange(1000),
         )

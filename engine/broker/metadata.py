@@ -66,6 +66,11 @@ class Metadata:
         found = {number: broker.at(listener) for number, broker in self.brokers.items()}
         return {number: broker for number, broker in found.items() if broker is not None}
 
+    @property
+    def racks(self) -> dict[int, str | None]:
+        """The rack of each live broker; None: it has none."""
+        return {number: broker.rack for number, broker in self.brokers.items()}
+
     def node(self, broker: int) -> AliveBroker | None:
         """Where a broker listens, if it is alive."""
         return self.brokers.get(broker)

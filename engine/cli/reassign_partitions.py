@@ -15,7 +15,8 @@ copy the log while the old ones serve, and the old ones are removed when all new
 --throttle limits the copying, in bytes per second of each broker; --verify prints the progress, and
 removes the throttle when no move is in progress any more.
 
-Left out: racks, and moves from one directory of a broker to another ("log_dirs" other than "any").
+The proposal has each partition in as many racks as possible, if every broker has one.
+Left out: moves from one directory of a broker to another ("log_dirs" other than "any").
 The throttle of a broker that is down stays as it is: only the broker itself can change it.
 """
 
@@ -103,8 +104,9 @@ def _generate(cluster: ClusterClient, options: Namespace) -> None:
     alive = sorted(cluster.metadata.brokers.keys() & options.broker_list)
     for topic in topics:
         at = [replicas for partition, replicas in current.items() if partition.topic == topic]
-        start, shift = randrange(1000), randrange(1000)
-        for number, to in spread(len(at), len(at[0]), alive, start=start, shift=shift).items():
+        racks, start, shift = cluster.metadata.racks, randrange(1000), randrange(1000)
+        placed = spread(len(at), len(at[0]), alive, racks=racks, start=start, shift=shift)
+        for number, to in placed.items():
             proposed[TopicPartition(topic, number)] = to
     print(f"Current partition replica assignment\n{_json(current)}\n")
     print(f"Proposed partition reassignment configuration\n{_json(proposed)}")

@@ -6,7 +6,9 @@
     simulate --minutes 60 --jobs 2          as many as fit into an hour, on two cores
     simulate --seeds 500 --step 3           seeds 0, 3, 6 ...: those with transactions
     simulate --defect join-unchecked --seeds 100    brokers with a known defect: is it found?
-    simulate --kraft --seeds 300            without ZooKeeper: brokers and three controllers
+    simulate --kraft --seeds 300            without ZooKeeper: brokers and three controllers; in
+                                            one seed of four the brokers are the controllers
+    simulate --kraft --controllers 0 --seeds 300    ... in each seed
     simulate --quorum --seeds 300           a quorum of controllers instead of brokers
 
 All decisions are made by the code of the real brokers; clock, network, disks and ZooKeeper are
@@ -16,6 +18,7 @@ simulated. The same seed gives the same run, event by event. Exit status 1: an i
 import itertools
 import math
 import time
+import traceback
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterator
 from multiprocessing import Pool
@@ -28,6 +31,7 @@ from proof.quorum.run import SECONDS_OF_STORM
 from proof.quorum.trace import QuorumRecipe, QuorumTrace
 from proof.storms.defects import DEFECTS
 from proof.storms.invariants import Violation
+from proof.storms.quorum_defects import OF_KRAFT_TOO
 from proof.storms.run import SECONDS, Fork
 from proof.storms.trace import Recipe, Trace
 
@@ -61,6 +65,7 @@ def add_arguments(parser: ArgumentParser) -> None:
             "fork AT:SEED": (_fork, [], FORKS),
             "defect NAME": (str, "", "give the brokers a defect"),
             "kraft": "without ZooKeeper: the metadata is in a quorum of controllers",
+            "controllers N": (int, None, "of --kraft: 3, or 0 if the brokers are the controllers"),
             "quorum": "simulate a quorum of controllers; without --fork, --routine and --save",
             "rows N": (int, None, "lines of the diagram to print"),
             "routine": "also lines of periodic messages",
@@ -71,7 +76,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 
 
 def run(options: Namespace) -> int:
-    defects = QUORUM_DEFECTS if options.quorum else DEFECTS
+    of_brokers = OF_KRAFT_TOO if options.kraft else DEFECTS
+    defects = QUORUM_DEFECTS if options.quorum else of_brokers
     if options.defect and options.defect not in defects:
         raise UsageError(
             f"there is no defect {options.defect}; there are {', '.join(sorted(defects))}"
@@ -82,6 +88,8 @@ def run(options: Namespace) -> int:
         raise UsageError("--fork, --routine and --save are for brokers, not for a quorum")
     if options.quorum and options.kraft:
         raise UsageError("--quorum has no brokers, and --kraft has: choose one of the two")
+    if options.controllers is not None and (not options.kraft or options.controllers < 0):
+        raise UsageError("--controllers 0, 1, 3 ... is for --kraft")
     if options.seed is None:
         return _many(options)
     return _one_quorum(options) if options.quorum else _one(options)
@@ -96,7 +104,8 @@ def _recipe(options: Namespace, seed: int) -> Recipe | QuorumRecipe:
 def _broker_recipe(options: Namespace, seed: int) -> Recipe:
     forks = tuple(Fork(at, other) for at, other in options.fork)
     seconds = options.seconds or SECONDS
-    return Recipe(seed, seconds, options.defect, forks, kraft=options.kraft)
+    quorum = {"kraft": options.kraft, "controllers": options.controllers}
+    return Recipe(seed, seconds, options.defect, forks, **quorum)
 
 
 def _fork(text: str) -> tuple[int, int]:
@@ -176,4 +185,6 @@ def outcome_of(recipe: Recipe | QuorumRecipe) -> RunOutcome:
         run.go()
     except Violation as violation:
         failure = str(violation)
+    except Exception:  # a bug, which is told with its seed: the other seeds go on
+        failure = f"this run ended with an error\n{traceback.format_exc()}"
     return RunOutcome(recipe, failure, run.world.now, time.process_time() - began)

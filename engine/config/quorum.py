@@ -71,6 +71,9 @@ class QuorumKeys(ListenerSecurityConfig):
     metadata_log_max_snapshot_interval_ms: int = key(3_600_000, at_least(0))
     """A snapshot is made of the records that have waited for one so long; 0: only by bytes."""
 
+    unclean_leader_election_interval_ms: int = key(300_000, at_least(1))
+    """How often it is looked for partitions without a leader that may have an unclean one."""
+
     @property
     def controller_listener_name(self) -> str:
         return self.controller_listener_names[0].upper()

@@ -28,6 +28,6 @@ were committed are in the image that every node of the quorum keeps.
 Invariant: a decision changes nothing. `replay` of its records alone changes the image.
 Invariant: a fenced broker leads nothing, and is in an ISR only as its last member.
 
-Left out: racks, log directories (level 17), eligible leader replicas (23), delegation tokens (14),
+Left out: log directories (level 17), eligible leader replicas (23), delegation tokens (14),
 SCRAM (11), migration from ZooKeeper (8), and placement of new replicas on fenced brokers.
 """

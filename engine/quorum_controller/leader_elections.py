@@ -3,11 +3,14 @@
 ElectLeaders     an administrator asks: preferred leaders, or unclean elections
 balancing        from time to time, each partition gets its preferred leader back; up to a
                  thousand at once, the others soon after
+unclean ones     from time to time, likewise: a topic may have got unclean.leader.election.enable
+                 after its partitions had lost their leaders
 """
 
 from collections.abc import Iterable
 
 from engine.errors import ApiException, ErrorCode
+from engine.metadata.delta import PartitionRegistration
 from engine.metadata.gateway import Outcomes
 from engine.metadata.records.topics import PartitionChangeRecord
 from engine.model import NO_BROKER, TopicPartition
@@ -66,16 +69,24 @@ class LeaderElections:
 
     def balance(self) -> ControllerResult[bool]:
         """The response: whether there may be more to do."""
+        moved = (it for it in self._image.partitions() if it[1].leader != it[1].replicas[0])
+        return self._batch(moved, PartitionElection.PREFERRED)
+
+    def elect_uncleanly(self) -> ControllerResult[bool]:
+        """The response: whether there may be more to do."""
+        unclean, election = PartitionElection.UNCLEAN, self._replication.election
+        leaderless = (it for it in self._image.partitions() if it[1].leader == NO_BROKER)
+        return self._batch((it for it in leaderless if election(it[0].topic) is unclean), unclean)
+
+    def _batch(
+        self,
+        partitions: Iterable[tuple[TopicPartition, PartitionRegistration]],
+        election: PartitionElection,
+    ) -> ControllerResult[bool]:
         records = []
-        for partition, known in self._image.partitions():
-            if known.leader == known.replicas[0]:
-                continue
-            record = self._replication.builder.build(
-                self._image.topics[partition.topic].id,
-                partition.partition,
-                known,
-                election=PartitionElection.PREFERRED,
-            )
+        for (topic, number), known in partitions:
+            id = self._image.topics[topic].id
+            record = self._replication.builder.build(id, number, known, election=election)
             if record is not None:
                 records.append(record)
             if len(records) == MAX_BALANCED:

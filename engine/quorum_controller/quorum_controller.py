@@ -2,7 +2,8 @@
 
     activation     the records of bootstrap.checkpoint, if nothing was written before
     a request      one method each, or that of a part: ControllerResult(records, response)
-    tick           brokers that are silent, leaders out of place, NoOp while nothing else is written
+    tick           brokers that are silent, leaders out of place, unclean elections that have become
+                   allowed, NoOp while nothing else is written
     replay         the records of a result, at the offsets that they will have
 
 Whoever runs it replays the records of each result at once, and appends them, all or none, before
@@ -12,7 +13,7 @@ it is given up with the whole QuorumController if another node takes the lead.
 Invariant: the image is that of the log of this node up to `next_offset`.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -43,7 +44,7 @@ from engine.quorum_controller.result import ControllerResult
 
 PRODUCER_ID_BLOCK = 1000
 LEVEL_OF_NO_OP = 5  # 3.3-IV1
-BALANCE_AGAIN_MS = 10  # after a batch of elections that was full
+ELECT_AGAIN_MS = 10  # after a batch of elections that was full
 
 
 class FeatureUpdateAsked(NamedTuple):
@@ -67,6 +68,14 @@ class QuorumControllerConfig:
     auto_leader_rebalance_enable: bool = True
     leader_imbalance_check_interval_ms: int = 300_000
     unclean_leader_election_enable: bool = False
+    unclean_leader_election_interval_ms: int = 300_000
+
+
+@dataclass(slots=True)
+class PeriodicElections:
+    at_ms: int  # when they are due next
+    interval_ms: int
+    elect: Callable[[], ControllerResult[bool]]  # the response: whether there may be more to do
 
 
 class QuorumController:
@@ -90,7 +99,10 @@ class QuorumController:
         self.elections = LeaderElections(self.replication)
         self.reassignments = Reassignments(self.replication)
         self._last_write_ms = now
-        self._balance_at_ms = now + config.leader_imbalance_check_interval_ms
+        waits = [(config.unclean_leader_election_interval_ms, self.elections.elect_uncleanly)]
+        if config.auto_leader_rebalance_enable:
+            waits.append((config.leader_imbalance_check_interval_ms, self.elections.balance))
+        self._periodic = [PeriodicElections(now + ms, ms, elect) for ms, elect in waits]
         for broker in image.brokers:
             heartbeats.register(broker, now)
 
@@ -200,10 +212,9 @@ class QuorumController:
         expired = self.cluster.heartbeats.expired(self.cluster.unfenced, now)
         if expired:
             return ControllerResult(self.replication.fenced(expired[0]), None)
-        if self._config.auto_leader_rebalance_enable and now >= self._balance_at_ms:
-            records, more = self.elections.balance()
-            interval = self._config.leader_imbalance_check_interval_ms
-            self._balance_at_ms = now + (BALANCE_AGAIN_MS if more else interval)
+        for due in [elections for elections in self._periodic if now >= elections.at_ms]:
+            records, more = due.elect()
+            due.at_ms = now + (ELECT_AGAIN_MS if more else due.interval_ms)
             if records:
                 return ControllerResult(records, None)
         if (idle := self._idle_at_ms) is not None and now >= idle:
@@ -213,8 +224,7 @@ class QuorumController:
     def deadline(self) -> int | None:
         """The next time at which `tick` may have something to do."""
         times = self.cluster.heartbeats.deadlines(self.cluster.unfenced)
-        if self._config.auto_leader_rebalance_enable:
-            times.append(self._balance_at_ms)
+        times += [elections.at_ms for elections in self._periodic]
         if (idle := self._idle_at_ms) is not None:
             times.append(idle)
         return min(times, default=None)

@@ -17,6 +17,7 @@ from pathlib import Path
 from engine.broker.kraft.controller_peer import connect_to_controller, controller_security
 from engine.broker.kraft.quorum_node import NodeContext, NodeQuorum
 from engine.broker.kraft.raft_manager import RaftEnvironment
+from engine.broker.peer import Connect
 from engine.broker.server import Server
 from engine.config.kraft import KRaftBrokerConfig
 from engine.config.quorum import ControllerConfig
@@ -57,14 +58,24 @@ async def open_combined(
         ControllerWorld(raft, source.new_uuid, node.random, node.events, source.report),
     )
     await _serve(config, controller, node, stack)
-    wait_s = settings.controller_quorum_election_timeout_ms / 1000
-    stack.push_async_callback(controller.raft.close)
-    stack.callback(controller.service.close)
-    stack.push_async_callback(controller.raft.resign, wait_s)
-    controller.raft.start()
-    service = controller.service
+    return combined(config, controller, cluster_id, connect, stack)
+
+
+def combined(
+    config: KRaftBrokerConfig,
+    controller: ControllerNode,
+    cluster_id: str,
+    connect: Connect,
+    stack: AsyncExitStack,
+) -> NodeQuorum:
+    """Start the Raft of a controller that serves; a broker in the same process reads its image."""
+    raft, service = controller.raft, controller.service
+    stack.push_async_callback(raft.close)
+    stack.callback(service.close)
+    stack.push_async_callback(raft.resign, config.controller_quorum_election_timeout_ms / 1000)
+    raft.start()
     return NodeQuorum(
-        *(cluster_id, controller.raft, service.loader, service.image_changed, voters, connect)
+        *(cluster_id, raft, service.loader, service.image_changed, config.voters, connect)
     )
 
 

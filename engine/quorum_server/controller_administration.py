@@ -3,8 +3,6 @@
 A request comes from a broker that passes it on in an Envelope, with the client's principal and
 address, or from a tool that asks the controller itself. Another node than the active controller
 refuses all but DescribeConfigs and DescribeAcls with NOT_CONTROLLER.
-
-Left out: placement by racks.
 """
 
 from collections.abc import Callable, Mapping

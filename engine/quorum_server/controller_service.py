@@ -225,4 +225,5 @@ def controller_config(config: ControllerConfig) -> QuorumControllerConfig:
         auto_leader_rebalance_enable=config.auto_leader_rebalance_enable,
         leader_imbalance_check_interval_ms=config.leader_imbalance_check_interval_seconds * 1000,
         unclean_leader_election_enable=config.unclean_leader_election_enable,
+        unclean_leader_election_interval_ms=config.unclean_leader_election_interval_ms,
     )

@@ -69,7 +69,8 @@ class RaftClient:
     ) -> None:
         self.identity = identity
         self.log = log
-        self.high_watermark = log.start_offset  # everything before it is committed
+        last = log.last_snapshot  # it may end beyond the start: everything before it is committed
+        self.high_watermark = max(log.start_offset, 0 if last is None else last.offset)
         self._outbox: list[RaftEffect] = []
         self._requests = RaftRequests(config, self._outbox)
         fetcher = RaftFetcher(identity, config, log, self._requests, randrange)

@@ -14,11 +14,10 @@ list of the aborted transactions before it:
                  |               | not below the HW        |                      |
 """
 
-from collections.abc import Mapping
 from typing import NamedTuple
 
 from engine.errors import ApiException, ErrorCode
-from engine.model import NO_EPOCH
+from engine.model import NO_EPOCH, Racks
 from engine.replication.logs import PartitionLog
 from engine.replication.partition import Partition
 from engine.storage.aborted import Aborted
@@ -75,7 +74,7 @@ def divergence(log: PartitionLog, wanted: FetchRange) -> tuple[int, int] | None:
     return (epoch, end) if epoch < wanted.last_epoch or end < wanted.offset else None
 
 
-def preferred(partition: Partition, offset: int, rack: str, racks: Mapping[int, str | None]) -> int:
+def preferred(partition: Partition, offset: int, rack: str, racks: Racks) -> int:
     """The replica in the reader's rack that it should read from; -1: this one, the leader."""
     if not rack or racks.get(partition.broker_id) == rack:
         return NO_REPLICA

@@ -15,7 +15,7 @@ Invariant: a delta of an older controller, for an earlier registration of this b
 (`check_controller`), or with an older epoch of the partition changes nothing.
 """
 
-from collections.abc import Callable, Container, Mapping, Sequence
+from collections.abc import Callable, Container, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -28,7 +28,7 @@ from engine.metadata.delta import (
     PartitionRegistration,
     ReplicaStop,
 )
-from engine.model import NO_EPOCH, Callbacks, Event, TopicPartition
+from engine.model import NO_EPOCH, NO_RACKS, Callbacks, Event, Racks, TopicPartition
 from engine.replication.fetcher import Fetcher, Policy
 from engine.replication.follower_partition import FollowerPartition, LogListener
 from engine.replication.log_manager import ConfigOf, LogManager
@@ -49,8 +49,6 @@ from engine.storage.directory import parse_name
 from engine.storage.files import Buffer
 from engine.storage.log import Appended, Emit
 
-NO_RACKS: Mapping[int, str | None] = {}
-
 enforce_retention: Callable[[Any, int, int], int] = retention.enforce  # also on a simulated log
 
 
@@ -65,9 +63,8 @@ class ReplicaManager:
         emit: Emit = lambda event: None,
         elsewhere: Callable[[TopicPartition], bool] = lambda _: False,  # on another broker?
     ) -> None:
-        self.config = config
-        self.broker_id = config.broker_id
-        self.now = clock
+        self.config, self.broker_id = config, config.broker_id
+        self.now, self._emit = clock, emit
         self.logs = LogManager(config, directories, clock)
         self.partitions: dict[TopicPartition, Partition] = {}  # none before the first delta
         self._ineligible: set[int] = set()  # brokers that may join no ISR; partitions know it
@@ -80,7 +77,6 @@ class ReplicaManager:
         self.truncated = Callbacks[[PartitionLog]]()  # the end of a log was removed
         self.work_changed = Callbacks[[]]()  # `proposals` or `fetchers`
         self._readers: dict[TopicPartition, dict[FetchReader, None]] = {}
-        self._emit = emit
         self._sent, fetched = Throttle(), Throttle()
         self._policy = Policy(self.broker_id, lambda: self.config, fetched)
         self._listener = LogListener(self.truncated, lambda partition: self._notify(partition.id))
@@ -138,15 +134,14 @@ class ReplicaManager:
                 ErrorCode.stale_controller_epoch,
                 f"{topic_partition} is in leader epoch {known}, not {now.leader_epoch}",
             )
-        if (
-            self.broker_id not in now.replicas
-            or parse_name(str(topic_partition)) != topic_partition
-        ):
+        is_here = self.broker_id in now.replicas
+        if not is_here or parse_name(str(topic_partition)) != topic_partition:
             raise ApiException(
                 ErrorCode.unknown_topic_or_partition,
                 f"{topic_partition} has no replica on this broker",
             )
         partition, log = self._create(topic_partition, topic_id)
+        was, proposed = partition.isr, partition.proposal
         self._stop_fetching(partition)
         if now.leader == self.broker_id:
             self._lead(partition, log, now)
@@ -154,7 +149,14 @@ class ReplicaManager:
             self._follow(partition, log, now)
         facts = {"leader": partition.leader, "leader_epoch": partition.leader_epoch}
         self._event("replica.role", partition, role=partition.role.value, **facts)
+        if proposed is not None and partition.is_leader and {*proposed.isr} == {*now.isr}:
+            self._isr_changed(partition, was)  # its own proposal, which has begun an epoch
         self._notify(topic_partition)
+
+    def _isr_changed(self, partition: Partition, was: tuple[int, ...]) -> None:
+        if was != partition.isr:
+            facts = {"version": partition.version, "leader_epoch": partition.leader_epoch}
+            self._event("isr.changed", partition, isr=partition.isr, was=was, **facts)
 
     def _update(self, change: PartitionChange) -> None:
         """Another ISR or another assignment, in the same leader epoch (without ZooKeeper)."""
@@ -162,9 +164,7 @@ class ReplicaManager:
         was = partition.isr if partition is not None else ()
         if partition is None or state is None or not partition.update(state, now):
             return  # its log is offline, or it is known already
-        if was != partition.isr:
-            facts = {"was": was, "version": state.version, "leader_epoch": state.leader_epoch}
-            self._event("isr.changed", partition, isr=partition.isr, **facts)
+        self._isr_changed(partition, was)
         if partition.is_leader:
             self.propose(partition.expand_next(now))
         self._notify(partition.id)
@@ -314,9 +314,9 @@ class ReplicaManager:
             facts = {"isr": proposal.isr, "leader_epoch": partition.leader_epoch}
             self._event("isr.refused", partition, **facts)
             return
-        facts = {"was": partition.isr, "version": version, "leader_epoch": partition.leader_epoch}
+        was = partition.isr
         partition.written(version)
-        self._event("isr.changed", partition, isr=partition.isr, **facts)
+        self._isr_changed(partition, was)
         self.propose(partition.expand_next(now))
         partition.advance(now)
         self._notify(partition.id)
@@ -417,7 +417,7 @@ class ReplicaManager:
         committed: bool = False,
         leads: bool = True,
         rack: str = "",
-        racks: Mapping[int, str | None] = NO_RACKS,
+        racks: Racks = NO_RACKS,
     ) -> LogReadResult:
         """A consumer's read: nothing beyond the high watermark.
 

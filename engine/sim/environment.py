@@ -22,13 +22,14 @@ from engine.broker.zookeeper.mode import ZooKeeperMode
 from engine.config import BrokerConfig
 from engine.config.kraft import KRaftBrokerConfig
 from engine.links import Links
+from engine.quorum_server.combined_node import combined
 from engine.raft.metadata_log import MetadataLog
 from engine.sim.disk import Disk
 from engine.sim.event_forwarder import EventForwarder
 from engine.sim.network import Port
 from engine.sim.peer import SimulatedPeer
 from engine.sim.process import SimulatedProcess
-from engine.sim.quorum.controller_node import CLUSTER_ID
+from engine.sim.quorum.controller_node import CLUSTER_ID, NodeBuilt, SimulatedController
 from engine.sim.quorum.controller_peer import SimulatedControllerPeer
 from engine.sim.quorum.quorum_disk import QuorumDisk
 from engine.sim.serving import SimulatedServer
@@ -49,7 +50,10 @@ class SimulatedEnvironment(Environment):
         now: Callable[[], int],
         emit: Emit,
         rules: Rules,
+        controller: SimulatedController | None,
+        built: NodeBuilt,
     ) -> None:
+        """`controller`: of a combined node."""
         self.config = config
         self.links = Links()  # without faults: the simulated network makes them
         self.peers = PeerSecurity.between_brokers(config)  # not used: there are no sockets
@@ -61,6 +65,7 @@ class SimulatedEnvironment(Environment):
         self.stop: Callable[[], None] | None = None  # what SIGTERM does
         self._process, self._disk, self._now = process, disk, now
         self._metadata_disk = metadata_disk  # without ZooKeeper
+        self._controller, self._built = controller, built
 
     def now(self) -> int:
         return self._now()
@@ -85,9 +90,14 @@ class SimulatedEnvironment(Environment):
         self, config: KRaftBrokerConfig, context: SourceContext, stack: AsyncExitStack
     ) -> NodeQuorum:
         connect: Any = partial(SimulatedControllerPeer, self._process)
+        if self._controller is not None:
+            controller = self._controller.open(self._process, connect, self.now)
+            self.node = combined(config, controller, CLUSTER_ID, connect, stack)
+            return self.node
         environment = RaftEnvironment(self.now, self.random.randrange, connect, context.report)
         log = self._metadata_disk.open(MetadataLog, self.now())
         self.node = observe(config, CLUSTER_ID, log, self._metadata_disk, environment, stack)
+        self._built(self.node)
         return self.node
 
     def _zookeeper(self, listener: Callable[[Session], None]) -> Any:

@@ -34,12 +34,12 @@ from engine.sim.disk import Disk, MemoryLog
 from engine.sim.environment import SimulatedEnvironment
 from engine.sim.loop import Loop
 from engine.sim.network import Network
-from engine.sim.peer import machine
+from engine.sim.peer import listener_of, machine
 from engine.sim.process import SimulatedProcess
+from engine.sim.quorum.controller_node import NodeBuilt, SimulatedController, unchanged
 from engine.sim.quorum.quorum_disk import QuorumDisk
 from engine.storage.log import Emit
 
-PORT = 9091  # and one more for each broker
 REFUSED = {ErrorCode.duplicate_broker_registration}  # errors for which a broker may stop
 LEFT_OUT = {"log.cleaner.enable": "false", "connections.max.idle.ms": "-1"}
 
@@ -54,20 +54,25 @@ class SimulatedBroker:
         network: Network,
         emit: Callable[[int, Event], None],
         rules: Rules = KAFKAS,
+        controller: SimulatedController | None = None,
+        built: NodeBuilt = unchanged,
         **settings: str,
     ) -> None:
+        """`controller`: of a combined node."""
         self.id = broker
         self.disk = Disk()
         self.current: RunningBroker | None = None  # while a process runs
         self.skew = 0  # ms by which its clock is ahead
-        self.metadata_disk = QuorumDisk()  # of its copy of the metadata log, without ZooKeeper
-        given = {"listeners": f"PLAINTEXT://127.0.0.1:{PORT + broker}"}
+        # Of its copy of the metadata log, without ZooKeeper.
+        self.metadata_disk = QuorumDisk() if controller is None else controller.disk
+        given = {"listeners": listener_of(broker)}
         self._settings = given | LEFT_OUT | settings
         self._kind = KRaftBrokerConfig if "process.roles" in settings else BrokerConfig
         self.config: BrokerConfig = self._kind.parse(self._settings)
         self._clock, self._network = clock, network
         self._random = Random(broker)  # of all its processes, so that ids are unique
         self._emit, self._rules = partial(emit, broker), rules
+        self._controller, self._built = controller, built
         self._loops: list[Loop] = []  # of all its processes: kept, so that no task is destroyed
 
     def now(self) -> int:
@@ -103,7 +108,7 @@ class SimulatedBroker:
         self._loops.append(process.start_loop())
         environment = SimulatedEnvironment(
             *(self.config, process, self.disk, self.metadata_disk, self._random, self.now),
-            *(self._emit, self._rules),
+            *(self._emit, self._rules, self._controller, self._built),
         )
         self.current = RunningBroker(process, environment, self._emit, self._over)
 

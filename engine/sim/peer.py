@@ -14,6 +14,13 @@ from engine.sim.network import Port
 from engine.sim.process import RequestChannel, SimulatedProcess
 from engine.wire.apis import ApiKey
 
+PORT = 9091  # and one more for each broker
+
+
+def listener_of(broker: int) -> str:
+    """Where it listens for clients and other brokers."""
+    return f"PLAINTEXT://127.0.0.1:{PORT + broker}"
+
 
 def machine(broker: int) -> str:
     """Its name in the network."""

@@ -15,7 +15,8 @@ from engine.cluster.state import ClusterState, LinkState, Status
 from engine.cluster.state_merger import ProcessState, StateMerger
 from engine.model import NO_BROKER, TopicPartition
 from engine.replication.log_read import last_stable
-from engine.sim.node import PORT, RunningBroker, SimulatedBroker
+from engine.sim.node import RunningBroker, SimulatedBroker
+from engine.sim.peer import PORT
 from engine.sim.process import SimulatedProcess
 from engine.sim.quorum.metadata import QUORUM_PORT, QuorumMetadata
 from engine.sim.world import World
@@ -52,11 +53,11 @@ class Picture:
         """Their processes; what those that run would report is taken on the way."""
         if not isinstance(quorum := self._world.metadata, QuorumMetadata):
             return {}
-        for id in quorum.up:
-            controller = quorum.controllers[id].controller
-            assert controller is not None
-            facts = quorum_facts(controller.raft.client, controller.loader.image)
-            self._view.update_controller(id, facts)
+        for id, node in quorum.controllers.items():
+            process, controller = node.current, node.controller
+            if controller is not None and process is not None and not process.paused:
+                facts = quorum_facts(controller.raft.client, controller.loader.image)
+                self._view.update_controller(id, facts)
         return {
             id: ProcessState(_status(node.current), 0, QUORUM_PORT + id)
             for id, node in quorum.controllers.items()

@@ -7,6 +7,9 @@ Timers and messages reach a process only through `do`. While a process is paused
 after SIGSTOP: its connections stay open, the kernel keeps what arrives, and after SIGCONT the
 process gets all of it at once.
 
+A process has a server for each kind of listener that it serves apart: the controller in a broker's
+process has one of its own.
+
 Invariant: a dead process does nothing more. When it is started again, that is another object with
 the same name.
 """
@@ -15,13 +18,20 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from engine.sim.clock import Clock, Timer
 from engine.sim.loop import Loop
 from engine.sim.network import End, Network, Port
 
 Reply = Callable[[Any], None]
+EVERY_LISTENER = ""  # of the server that gets the connections that no other one has
+
+
+class ListeningServer(NamedTuple):
+    handle: Callable[[Any, Reply], object]
+    is_open: Callable[[Port], bool]
+    accepted: list[End]  # connections that others have opened
 
 
 class SimulatedProcess:
@@ -33,7 +43,7 @@ class SimulatedProcess:
         self.paused = False
         self._run: Callable[..., object] = _call
         self._loop: Loop | None = None
-        self._accepted: list[End] = []  # connections that others have opened
+        self._servers: dict[str, ListeningServer] = {}  # by the listener
         self._waiting: deque[tuple[Callable[..., object], tuple[Any, ...]]] = deque()
 
     def start_loop(self) -> Loop:
@@ -87,29 +97,30 @@ class SimulatedProcess:
         self,
         handle: Callable[[Any, Reply], object],
         is_open: Callable[[Port], bool] = lambda port: True,
+        listener: str = EVERY_LISTENER,
     ) -> None:
         """Listen, and call `handle` with each question and a function that sends the answer. A
         connection to a port that is not open is refused."""
-        self.network.listen(self.name, partial(self._accept, handle, is_open))
+        self._servers[listener] = ListeningServer(handle, is_open, [])
+        self.network.listen(self.name, self._accept)
 
-    def close_server(self) -> None:
+    def close_server(self, listener: str = EVERY_LISTENER) -> None:
         """Stop listening, and close the connections that others have opened."""
-        self.network.ignore(self.name)
-        for end in self._accepted:
-            end.close()
-        self._accepted = []
+        if (server := self._servers.pop(listener, None)) is not None:
+            for end in server.accepted:
+                end.close()
 
-    def _accept(
-        self, handle: Callable[[Any, Reply], object], is_open: Callable[[Port], bool], end: End
-    ) -> None:
-        if end.port is not None and not is_open(end.port):
+    def _accept(self, end: End) -> None:
+        called = EVERY_LISTENER if end.port is None else end.port.listener
+        server = self._servers.get(called) or self._servers.get(EVERY_LISTENER)
+        if server is None or (end.port is not None and not server.is_open(end.port)):
             end.close()
             return
-        self._accepted = [*(each for each in self._accepted if each.alive), end]
+        server.accepted[:] = [*(each for each in server.accepted if each.alive), end]
 
         def asked(message: tuple[int, Any]) -> None:
             number, question = message
-            handle(question, lambda answer: end.send((number, answer)))
+            server.handle(question, lambda answer: end.send((number, answer)))
 
         end.received = partial(self.do, asked)
 

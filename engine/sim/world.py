@@ -33,6 +33,7 @@ from engine.sim.network import UNACKNOWLEDGED_MS, Network
 from engine.sim.node import SimulatedBroker
 from engine.sim.peer import machine
 from engine.sim.process import SimulatedProcess
+from engine.sim.quorum.controller_node import NodeBuilt, unchanged
 from engine.sim.quorum.metadata import QuorumMetadata
 from engine.sim.request_repeats import RequestRepeats
 from engine.sim.zookeeper_metadata import ZookeeperMetadata
@@ -58,8 +59,9 @@ class World:
         each: Mapping[int, Mapping[str, str]] | None = None,  # one broker's own configuration
         patience: int = UNACKNOWLEDGED_MS,  # ms until a connection that carries nothing breaks
         zookeepers: int = 1,
-        controllers: int | None = None,  # without ZooKeeper: so many
+        controllers: int | None = None,  # without ZooKeeper: so many; 0: the brokers are
         rules: Rules = KAFKAS,
+        built: NodeBuilt = unchanged,  # called with each node of a quorum
     ) -> None:
         self.random = Random(seed)
         self.clock = Clock(START)
@@ -68,7 +70,8 @@ class World:
         self.nodes: dict[int, SimulatedBroker] = {}
         self._config = dict(config or {})
         of_brokers = self._config if controllers is None else by_role(self._config).broker
-        self._rules = rules
+        self._rules, self._built = rules, built
+        ids = range(1, brokers + 1) if isinstance(brokers, int) else brokers
         self.metadata: SimulatedMetadata = (
             ZookeeperMetadata(
                 *(self.clock, self.network, zookeepers, seed),
@@ -76,7 +79,7 @@ class World:
             )
             if controllers is None
             else QuorumMetadata(
-                *(self.clock, self.network, controllers, self._config, rules),
+                *(self.clock, self.network, controllers, ids, self._config, rules, built),
                 *(self._note, self.note),
             )
         )
@@ -84,7 +87,7 @@ class World:
         self.repeats = RequestRepeats(self.clock, self.network, self.note)
         self._producer_ids = count(1000)
         self.client = self.add_client("client")
-        for broker in range(1, brokers + 1) if isinstance(brokers, int) else brokers:
+        for broker in ids:
             self.add(broker, **(each or {}).get(broker, {}))
 
     # -- time ----------------------------------------------------------------------------
@@ -113,8 +116,17 @@ class World:
     def add(self, broker: int, **settings: str) -> None:
         """A new machine, with an empty disk, and the broker on it started."""
         given = {**self._config, **self.metadata.settings(broker), **dotted(settings)}
+        quorum = self.metadata
+        combined = quorum.controllers.get(broker) if isinstance(quorum, QuorumMetadata) else None
         self.nodes[broker] = SimulatedBroker(
-            broker, self.clock, self.network, self._note, self._rules, **given
+            broker,
+            self.clock,
+            self.network,
+            self._note,
+            self._rules,
+            combined,
+            self._built,
+            **given,
         )
         self.start(broker)
 

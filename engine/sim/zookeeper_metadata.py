@@ -108,6 +108,10 @@ class ZookeeperMetadata:
 
     # -- ZooKeeper's servers -------------------------------------------------------------
 
+    @property
+    def departures(self) -> Sequence[Callable[[int], None]]:
+        return self.kill_server, self.silence_server
+
     def kill_server(self, server: int) -> None:
         self._note("zookeeper.killed", server=server)
         self.ensemble.kill(server)

@@ -29,6 +29,7 @@ from engine.replication.log_read import ANY_EPOCH
 from engine.replication.logs import PartitionLog
 from engine.replication.partition import IsrState, Partition, Proposal
 from engine.replication.replica_manager import ReplicaManager
+from engine.sim.quorum.controller_node import NodeBuilt, unchanged
 from engine.storage.batch import NO_PRODUCER_ID
 from engine.storage.files import Buffer
 from engine.storage.log import Appended
@@ -51,6 +52,7 @@ class Defect(NamedTuple):
     power: Power = Power.CAREFUL
     in_transactions: bool = False  # only runs with transactions can show it
     repeats: bool = False  # requests of transactions come a second time, later
+    built: NodeBuilt = unchanged  # what is changed in each node of a quorum
 
 
 class PartitionsWith(ReplicaManager):

@@ -15,9 +15,7 @@ what was done to the cluster, and events of a group's members.
 from collections.abc import Mapping, Sequence
 
 from engine.cluster.event_stream import ClusterEvent
-from engine.cluster.link_faults import FIRST_CONTROLLER
 from engine.cluster.state import ClusterState, Status
-from engine.sim.peer import machine
 from engine.sim.quorum.controller_peer import controller_machine
 from proof.storms.group_workload import MEMBERS
 from proof.storms.moment import Moment, TraceMessage
@@ -35,10 +33,11 @@ def draw(moments: Sequence[Moment], *, routine: bool = False) -> str:
     brokers = [*moments[-1].state.brokers]
     seen = {each.source for moment in moments for each in moment.messages}
     clients = [*MACHINES, *(each for each in MEMBERS if each in seen)]
-    controllers = [*moments[-1].state.controllers]
-    servers = [_machine(node) for node in controllers] or ["zookeeper"]
-    places = {name: at for at, name in enumerate([*clients, *map(_machine, brokers), *servers])}
-    titles = [*clients, *map(str, [*brokers, *(controllers or servers)])]
+    controllers, others = moments[-1].state.controllers, _controllers(moments[-1].state)
+    servers = [*map(controller_machine, others)] if controllers else ["zookeeper"]
+    machines = [*clients, *map(controller_machine, brokers), *servers]
+    places = {name: at for at, name in enumerate(machines)}
+    titles = [*clients, *map(str, [*brokers, *(others if controllers else servers)])]
     head = "s".rjust(LEFT - 2) + "  " + "".join(title.ljust(WIDTH) for title in titles)
     lines = [head.rstrip()]
     for moment in moments:
@@ -55,10 +54,15 @@ def draw(moments: Sequence[Moment], *, routine: bool = False) -> str:
 
 def _marks(state: ClusterState, clients: int) -> str:
     statuses = [broker.status for broker in state.brokers.values()]
-    statuses += [controller.status for controller in state.controllers.values()]
+    statuses += [state.controllers[node].status for node in _controllers(state)]
     marks = ["│"] * clients + [MARKS[status] for status in statuses]
     marks += [] if state.controllers else ["│"]  # ZooKeeper
     return "".join(mark.ljust(WIDTH) for mark in marks)
+
+
+def _controllers(state: ClusterState) -> list[int]:
+    """Those with machines of their own."""
+    return [node for node in state.controllers if node not in state.brokers]
 
 
 def _happened(each: ClusterEvent, marks: str, places: Mapping[str, int]) -> str:
@@ -69,12 +73,8 @@ def _happened(each: ClusterEvent, marks: str, places: Mapping[str, int]) -> str:
     text = f"{each.kind}{about} {facts}"
     if each.broker is None:
         return f"{marks}* {text}"
-    at = places[_machine(each.broker)] * WIDTH
+    at = places[controller_machine(each.broker)] * WIDTH
     return f"{marks[:at]}●{marks[at + 1 :]}{text}"
-
-
-def _machine(node: int) -> str:
-    return machine(node) if node < FIRST_CONTROLLER else controller_machine(node)
 
 
 def _plain(value: object) -> str:

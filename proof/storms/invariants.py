@@ -191,11 +191,17 @@ def acknowledged_in_order(observed: ObservedState) -> Iterator[str]:
 
 
 def everybody_is_back(observed: ObservedState) -> Iterator[str]:
-    """All replicas in sync, one controller, every producer answered."""
+    """All brokers and all servers of the metadata run, all replicas are in sync, there is one
+    controller, every producer has an answer. A broker that has just ended is in sync until its
+    session is over."""
+    world = observed.world
+    down = [id for id, node in world.nodes.items() if node.current is None]
+    if away := [*down, *world.metadata.away]:
+        yield f"{away} are down"
     for partition, state in observed.states.items():
         if set(state.isr) != observed.assigned(partition) or state.leader == NO_BROKER:
             yield f"{partition} is led by {state.leader}, and in sync are {sorted(state.isr)}"
-    if observed.world.controller is None:
+    if world.controller is None:
         yield "there is no controller"
     left = sum(not each.done for each in observed.workload.sent)
     if left:

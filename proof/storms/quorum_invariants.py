@@ -2,6 +2,7 @@
 
     the image of each node is the replay of the committed log
     a fenced broker leads nothing
+    a fenced broker is in an ISR only as its last member
 
 That no two brokers lead one partition in one epoch is in invariants.py: it holds in both modes.
 """
@@ -36,6 +37,18 @@ def a_fenced_broker_leads_nothing(observed: ObservedState) -> Iterator[str]:
             yield f"broker {state.leader} leads {partition}, and is fenced"
 
 
+def a_fenced_broker_is_in_sync_only_as_the_last(observed: ObservedState) -> Iterator[str]:
+    """So an election never has to choose between it and one that is alive."""
+    if not isinstance(quorum := observed.world.metadata, QuorumMetadata):
+        return
+    image = quorum.image
+    active = {id for id, broker in image.brokers.items() if not broker.fenced}
+    for partition, state in image.partitions():
+        fenced = {*state.isr} - active
+        if fenced and len(state.isr) > 1:
+            yield f"brokers {sorted(fenced)} are fenced, and in the ISR {state.isr} of {partition}"
+
+
 def every_image_is_up_to_date(observed: ObservedState) -> Iterator[str]:
     """In the end no node has another image than the quorum, and no broker is fenced."""
     if not isinstance(quorum := observed.world.metadata, QuorumMetadata):
@@ -59,5 +72,9 @@ def _images(observed: ObservedState, quorum: QuorumMetadata) -> Iterator[tuple[i
             yield id, known.loader.image
 
 
-ALWAYS = (the_image_is_the_replay_of_the_log, a_fenced_broker_leads_nothing)
+ALWAYS = (
+    the_image_is_the_replay_of_the_log,
+    a_fenced_broker_leads_nothing,
+    a_fenced_broker_is_in_sync_only_as_the_last,
+)
 AT_REST = (every_image_is_up_to_date,)

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterator, Sequence
 from random import Random
 from typing import NamedTuple
 
+from engine.config.broker import RACK_AWARE
 from engine.model import TopicPartition
 from engine.sim.world import START, World
 from proof.storms.defects import SOUND, Defect
@@ -51,6 +52,7 @@ OF_KRAFT = {
     "broker.heartbeat.interval.ms": "500",
     "metadata.log.max.record.bytes.between.snapshots": "6000",
 }
+OF_RACKS = {"replica.selector.class": RACK_AWARE}
 SERVERS = 3  # of ZooKeeper, if there are several; or controllers
 FETCHES = ("150", "1048576")  # bytes of a partition: a follower copies in small steps, or in one
 CONFIG_OF_TOPICS = {"min_insync_replicas": "2", "flush_ms": "3000"}
@@ -59,6 +61,9 @@ WITH_TRANSACTIONS = 3, 0  # one has transactions: 0, 3, 6 ...
 ON_FETCH = 2, 0  # in every other one followers truncate by the responses to Fetch: 0, 2, 4 ...
 OTHERS = 3, 2  # and in one nonsense is written to ZooKeeper: 2, 5, 8 ...
 WITH_ENSEMBLE = 5, 3  # one of five has three servers of ZooKeeper: 3, 8, 13 ...
+COMBINED = 4, 2  # without ZooKeeper, in one of four the brokers are the controllers: 2, 6, 10 ...
+RACKS = "a", "b"  # of the brokers, in turn
+IN_RACKS = 5, 4  # without ZooKeeper, in one of five; the readers are in the last: 4, 9, 14 ...
 PATIENCE = 4000  # ms until a connection breaks
 
 
@@ -78,31 +83,31 @@ class Run:
         kinds: Collection[str] = KINDS,  # of faults that may happen
         most: int | None = None,  # faults; None: as many as come
         kraft: bool = False,  # without ZooKeeper
+        controllers: int | None = None,  # 0: the brokers are; None: by the seed, 3 or 0
     ) -> None:
         self.seed, self.is_well = seed, False
         self._chance = Random(seed)
         is_sound = defect is SOUND
         several = kraft or (is_sound and _is_one_of(WITH_ENSEMBLE, seed))
         servers = Random(seed) if several else None
-        self.world = self._made(defect, SERVERS if servers else 1, kraft=kraft)
+        in_racks = kraft and is_sound and _is_one_of(IN_RACKS, seed)
+        self._rack = RACKS[-1] if in_racks else ""  # of the readers
+        if kraft and controllers is None:
+            controllers = 0 if is_sound and _is_one_of(COMBINED, seed) else SERVERS
+        self.world = self._made(defect, SERVERS if servers else 1, controllers)
         self.end = BEGIN + round(seconds * 1000)  # of the storm: ms since the world began
         writes = defect.in_transactions or (is_sound and _is_one_of(WITH_TRANSACTIONS, seed))
         writers = TRANSACTIONAL_CLIENTS if writes else ()
         members = MEMBERS if _is_one_of(WITH_GROUP, seed) and not writes else ()
-        self.workload = Workload(self.world, PARTITIONS, self._chance)
+        self.workload = Workload(self.world, PARTITIONS, self._chance, self._rack)
         self.group_workload = GroupWorkload(self.world, TOPIC, members, self._chance)
         self.transaction_workload = TransactionWorkload(
             self.world, PARTITIONS[0], writers, self._chance
         )
         coordinated = [COORDINATED] if members else []
         self._partitions = [*PARTITIONS, *coordinated, *self.transaction_workload.partitions]
-        self.observed = ObservedState(
-            self.world,
-            self._partitions,
-            self.workload,
-            self.group_workload,
-            self.transaction_workload,
-        )
+        workloads = self.workload, self.group_workload, self.transaction_workload
+        self.observed = ObservedState(self.world, self._partitions, *workloads)
         clients = [*MACHINES, *members, *writers]
         nonsense = is_sound and not kraft and _is_one_of(OTHERS, seed)
         others, repeats = (Random(seed) if it else None for it in (nonsense, defect.repeats))
@@ -119,23 +124,26 @@ class Run:
         clock.after(BEGIN // 2, self._create)
         clock.after(BEGIN, self._turn)
 
-    def _made(self, defect: Defect, servers: int, *, kraft: bool) -> World:
+    def _made(self, defect: Defect, zookeepers: int, controllers: int | None) -> World:
         config = CONFIG | {"replica.fetch.max.bytes": self._chance.choice(FETCHES)}
         brokers = self._chance.choice(BROKERS)
-        if kraft:
+        if controllers is not None:
             config |= OF_KRAFT
         elif defect is SOUND and _is_one_of(ON_FETCH, self.seed):
             config["inter.broker.protocol.version"] = "2.7-IV1"
-        config |= defect.config
+        config |= {**defect.config, **(OF_RACKS if self._rack else {})}
+        racks = {id: RACKS[id % len(RACKS)] for id in range(1, brokers + 1) if self._rack}
         return World(
             self.seed,
             brokers,
             delay=(1, 5),
             config=config,
+            each={id: {"broker.rack": rack} for id, rack in racks.items()},
             patience=PATIENCE,
-            zookeepers=1 if kraft else servers,
-            controllers=servers if kraft else None,
+            zookeepers=zookeepers,
+            controllers=controllers,
             rules=defect.rules,
+            built=defect.built,
         )
 
     def go(self) -> None:

@@ -13,7 +13,8 @@ assignment or the configuration of its topic, the controller's own nodes, reques
 stays until it is mended.
 
 In every fifth storm ZooKeeper has three servers, which are killed or silenced, and come back; often
-a majority of them is away. So it is with the controllers of a cluster without ZooKeeper.
+a majority of them is away. So it is with the controllers of a cluster without ZooKeeper; these
+lose their power, too. In every fourth of these storms the brokers are the controllers.
 
 Kafka's promises hold only for a limited number of faults. So here
 - at most two brokers of three are away, for any reason;
@@ -235,10 +236,11 @@ class Storm:
             self._world.zookeeper.write(path, before)
 
     def _leave(self, chance: Random) -> None:
-        """One of ZooKeeper's servers, or a controller, is killed, or says nothing any more."""
+        """One of ZooKeeper's servers, or a controller, is killed, loses its power, or says nothing
+        any more."""
         metadata = self._world.metadata
         if up := metadata.up:
-            leave = chance.choice((metadata.kill_server, metadata.silence_server))
+            leave = chance.choice(metadata.departures)
             leave(chance.choice(up))
 
     # -- links ---------------------------------------------------------------------------

@@ -27,10 +27,11 @@ from engine.cluster.state import ClusterState
 from engine.sim.message_text import message_text
 from engine.sim.picture import Picture
 from engine.sim.world import START, World
-from proof.storms.defects import DEFECTS, SOUND, Defect
+from proof.storms.defects import SOUND, Defect
 from proof.storms.diagram import draw
 from proof.storms.invariants import Violation
 from proof.storms.moment import Moment, TraceMessage
+from proof.storms.quorum_defects import OF_KRAFT_TOO
 from proof.storms.run import SECONDS, Fork, Run
 from proof.storms.storm import KINDS
 
@@ -40,15 +41,16 @@ class Recipe(NamedTuple):
 
     seed: int
     seconds: float = SECONDS
-    defect: str = ""  # a name in DEFECTS
+    defect: str = ""  # a name in DEFECTS or, without ZooKeeper, in KRAFT_DEFECTS
     forks: tuple[Fork, ...] = ()
     planted: Defect | None = None  # a rule of a challenge, which has no name in DEFECTS
     kinds: Collection[str] = KINDS  # of faults
     most: int | None = None  # faults; None: as many as come
     kraft: bool = False  # without ZooKeeper
+    controllers: int | None = None  # 0: the brokers are; None: by the seed
 
     def run(self) -> Run:
-        defect = self.planted or (DEFECTS[self.defect] if self.defect else SOUND)
+        defect = self.planted or (OF_KRAFT_TOO[self.defect] if self.defect else SOUND)
         return Run(
             *(self.seed, self.seconds),
             defect=defect,
@@ -56,6 +58,7 @@ class Recipe(NamedTuple):
             kinds=self.kinds,
             most=self.most,
             kraft=self.kraft,
+            controllers=self.controllers,
         )
 
     @property
@@ -63,6 +66,7 @@ class Recipe(NamedTuple):
         """The command that replays the run."""
         words = [f"python -m engine simulate --seed {self.seed} --seconds {self.seconds:g}"]
         words += ["--kraft"] if self.kraft else []
+        words += [] if self.controllers is None else [f"--controllers {self.controllers}"]
         words += [f"--defect {self.defect}"] if self.defect else []
         words += [f"--fork {at / 1000:g}:{seed}" for at, seed in self.forks]
         return " ".join(words)

@@ -2,7 +2,8 @@
 
     producer   acks=all, idempotent: its acknowledged records must not be lost
     hasty      acks=1: its records may be lost; because of them logs differ
-    reader     one for each partition, from the beginning
+    reader     one for each partition, from the beginning; it may have a rack, whose replica it
+               reads from if the leader says so
 
 Every value is sent once: `r00017` is the eighteenth record of the run. So if a value is stored
 twice, the cluster has duplicated it.
@@ -26,7 +27,8 @@ WAITING = 20  # records of a producer without a result; with so many it sends no
 
 
 class Reader:
-    """Reads one partition from its leader, and retries after errors."""
+    """Reads one partition from its leader, or from the replica in its rack that the leader names,
+    and retries after errors."""
 
     def __init__(
         self,
@@ -35,6 +37,7 @@ class Reader:
         start: int = 0,
         *,
         committed: bool = False,  # isolation.level=read_committed
+        rack: str = "",
     ) -> None:
         self.partition = partition
         self.position = start
@@ -42,7 +45,8 @@ class Reader:
         self.refused: ErrorCode | None = None  # for good: its next offset is out of range
         self._epoch = -1  # the newest that it knows
         self._client = client
-        self._committed = committed
+        self._committed, self._rack = committed, rack
+        self.nearer: int | None = None  # the replica to read from, in place of the leader
         self._info: PartitionInfo | None = None  # with the leader, as far as it knows
         self._asking = False
         self._polls = 0
@@ -54,7 +58,7 @@ class Reader:
         self._asking = True
         self._polls += 1
         if self._polls % FRESH == 0:
-            self._info = None
+            self._info = self.nearer = None
         if self._info is None:
             self._client.locate(self.partition, self._found)
         else:
@@ -72,31 +76,37 @@ class Reader:
         self._client.consume(
             self.partition,
             self.position,
-            info.leader,
+            info.leader if self.nearer is None else self.nearer,
             self._seen,
             leader_epoch=info.leader_epoch,
             committed=self._committed,
+            rack=self._rack,
         )
 
     def _seen(self, seen: Seen) -> None:
         self._asking = False
         if seen.code != ErrorCode.none:
-            self._info = None
-            if seen.code == ErrorCode.offset_out_of_range:
+            if seen.code == ErrorCode.offset_out_of_range and self.nearer is None:
                 self.refused = seen.code
+            self._info = self.nearer = None
+        elif seen.preferred >= 0:
+            self.nearer = seen.preferred
         self.rows += seen.rows
         self.position = max(self.position, seen.next_offset)
 
 
 class Workload:
-    def __init__(self, world: World, partitions: list[TopicPartition], chance: Random) -> None:
+    def __init__(
+        self, world: World, partitions: list[TopicPartition], chance: Random, rack: str = ""
+    ) -> None:
+        """`rack`: of the readers."""
         self.partitions = partitions
         self.sent: list[Delivery] = []
         self._chance = chance
         self._producer, self._hasty, reader = [
             world.add_client(name, timeout=TIMEOUT) for name in MACHINES
         ]
-        self.readers = [Reader(reader, each) for each in partitions]
+        self.readers = [Reader(reader, each, rack=rack) for each in partitions]
 
     def send(self) -> None:
         """Read, then send some records."""

@@ -19,15 +19,16 @@ from confluent_kafka.admin import NewTopic
 from engine.cluster import node_launcher
 from engine.cluster.cluster import Cluster
 from proof.chaos.cluster_reader import create
-from proof.chaos.run import CONFIG
+from proof.chaos.run import settings
 from proof.chaos.storm import heal
 from proof.chaos.workload import ChaosWorkload
 from tests.cluster.probe import Probe
-from tests.cluster.truth import Truth
+from tests.cluster.quorum_truth import QuorumTruth
+from tests.cluster.truth import Truth, ZookeeperTruth
 from tests.interop.clients import tidied_up
 from tests.interop.latest import Latest
 from tests.interop.watch import until
-from tests.modes import in_both_modes, mode_of
+from tests.modes import KRAFT, in_both_modes, mode_of, without_other_modes
 
 # Some systems don't bear copies of a process.
 collect_ignore = [] if node_launcher.COPIES else ["test_node_launcher.py"]
@@ -43,6 +44,10 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     in_both_modes(metafunc)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items[:] = without_other_modes(items)
+
+
 @pytest.fixture(scope="session")
 def latest() -> Iterator[Latest]:
     latest = Latest()
@@ -53,13 +58,15 @@ def latest() -> Iterator[Latest]:
 @pytest.fixture(scope="module")
 def cluster(request: pytest.FixtureRequest, latest: Latest) -> Cluster:
     """A module says in BROKERS and CONFIG what is different about the one it wants."""
-    config = CONFIG | getattr(request.module, "CONFIG", {})
-    return latest.of(getattr(request.module, "BROKERS", 3), config, mode_of(request))
+    brokers, mode = getattr(request.module, "BROKERS", 3), mode_of(request)
+    config = settings(brokers, kraft=mode == KRAFT) | getattr(request.module, "CONFIG", {})
+    return latest.of(brokers, config, mode)
 
 
 @pytest.fixture(scope="module")
 def truth(cluster: Cluster) -> Iterator[Truth]:
-    with Truth(cluster.zookeeper) as truth:
+    of_mode = QuorumTruth(cluster) if cluster.is_kraft else ZookeeperTruth(cluster.zookeeper)
+    with of_mode as truth:
         yield truth
 
 

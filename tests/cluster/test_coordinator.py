@@ -6,8 +6,8 @@ from itertools import count
 import pytest
 
 from engine.errors import ErrorCode
+from engine.metadata.replica_assignment import ReplicaAssignment
 from engine.model import TopicPartition
-from engine.zookeeper.znodes import ReplicaAssignment
 from tests.interop.raw_member import Member
 from tests.interop.watch import until
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from engine.cluster.link_faults import End
 from proof.chaos.workload import ChaosWriter
 from tests.cluster.python_writer import PythonWriter
 from tests.cluster.truth import Truth
@@ -20,11 +21,11 @@ def follower(truth: Truth, topic: str) -> int:
     return next(broker for broker in reversed(state.isr) if broker != state.leader)
 
 
-def controller(truth: Truth, topic: str) -> int:
+def controller(truth: Truth, topic: str) -> End:
     return truth.await_controller()
 
 
-Choice = Callable[[Truth, str], int]
+Choice = Callable[[Truth, str], End]
 
 
 @pytest.mark.long

@@ -11,6 +11,7 @@ from tests.limits import ENDLESS_SESSION_MS
 CONFIG = {"zookeeper.session.timeout.ms": ENDLESS_SESSION_MS}
 
 
+@pytest.mark.of_zookeeper  # which has all changes in one order
 @pytest.mark.parametrize("role", [pytest.param("leader", marks=pytest.mark.long), "controller"])
 def test_leaders_move_first(cluster, truth, work, role):
     before = truth.states(work.topic)

@@ -7,10 +7,11 @@ import pytest
 
 from engine.cluster.cluster import Cluster
 from engine.cluster.zookeeper import ZookeeperServer, free_port
-from tests.cluster.conftest import CONFIG as COMMON
+from proof.chaos.run import settings
 from tests.cluster.conftest import new_topic
 from tests.cluster.probe import Probe
 
+COMMON = settings(3)
 SESSIONS = 2
 SESSION = int(COMMON["zookeeper.session.timeout.ms"]) / 1000  # seconds
 

@@ -26,7 +26,7 @@ from engine.cluster.node_launcher import NodeLauncher
 from engine.cluster.ports import free_port
 from engine.cluster.security.cluster_security import ClusterSecurity
 from engine.cluster.zookeeper import ZookeeperServer
-from tests.cluster.truth import Truth
+from tests.cluster.truth import Truth, ZookeeperTruth
 from tests.interop.watch import until
 from tests.limits import START_S, WIDE_SESSION_MS
 
@@ -162,7 +162,7 @@ def roll(
 def test_no_acknowledged_record_is_lost_on_the_way_to_sasl_ssl(brokers, zookeeper, how):
     """Also if no broker ends in order, and all fail in the middle of their work."""
     end = getattr(brokers, how)
-    with Truth(zookeeper) as truth:
+    with ZookeeperTruth(zookeeper) as truth:
         admin = AdminClient(brokers.settings(PLAIN))
         for future in admin.create_topics([NewTopic(TOPIC, PARTITIONS, 3)]).values():
             future.result(60)

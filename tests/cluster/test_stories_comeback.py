@@ -101,7 +101,7 @@ def returns_with_a_tail(cluster: Cluster, truth: Truth, topic: str) -> int:
 
 def returns_with_what_was_lost(cluster: Cluster, truth: Truth, topic: str) -> tuple[int, int]:
     """One stops in order, with a committed record that the other loses, and writes over."""
-    first, second = (each for each in cluster.brokers if each != truth.await_controller())
+    first, second = [each for each in cluster.brokers if each != truth.await_controller()][:2]
     placed(cluster, truth, topic, first, second)
     append(cluster, first, topic, b"a", b"b")
     cluster.stop_broker(first)
@@ -148,8 +148,7 @@ def test_who_returns_with_what_was_lost_gives_it_up(cluster, truth):
 
 def last_leader_dies(cluster: Cluster, truth: Truth, topic: str, **config: str) -> tuple[int, int]:
     """It alone has x and y, which were acknowledged; who is back is the other one."""
-    replicas = [each for each in cluster.brokers if each != truth.await_controller()]
-    leader, other = replicas
+    leader, other = [each for each in cluster.brokers if each != truth.await_controller()][:2]
     placed(cluster, truth, topic, leader, other, **config)
     append(cluster, leader, topic, b"a", b"b")
     cluster.kill(other)

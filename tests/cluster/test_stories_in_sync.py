@@ -37,14 +37,14 @@ from engine.wire.messages.update_metadata import (
     UpdateMetadataTopicState,
 )
 from proof.chaos.cluster_reader import QUICK, consumer, create
+from proof.chaos.run import settings
 from proof.chaos.workload import ChaosWorkload
-from tests.cluster.conftest import CONFIG as USUAL
 from tests.cluster.probe import Probe
 from tests.interop.raw import fetch, unpacked
 from tests.interop.watch import until
 from tests.limits import ENDLESS_SESSION_MS
 
-CONFIG = USUAL | {
+CONFIG = settings(3) | {
     "zookeeper.session.timeout.ms": ENDLESS_SESSION_MS,
     "replica.lag.time.max.ms": "60000",
     "replica.selector.class": RACK_AWARE,

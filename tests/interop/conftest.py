@@ -16,7 +16,7 @@ import pytest
 from engine.cluster.cluster import Cluster
 from tests.interop.latest import Latest
 from tests.interop.raw import Raw
-from tests.modes import KRAFT, ZOOKEEPER, in_both_modes, made
+from tests.modes import KRAFT, ZOOKEEPER, in_both_modes, made, without_other_modes
 
 # Some tests write records of years ago, which retention would take, at its first look: five minutes
 # after the start, and so in the middle of a test.
@@ -30,6 +30,10 @@ collect_ignore = [] if shutil.which("kcat") else ["test_kcat.py"]
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     in_both_modes(metafunc)
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    items[:] = without_other_modes(items)
 
 
 @pytest.fixture(scope="session")

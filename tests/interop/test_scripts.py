@@ -18,6 +18,7 @@ from engine.cluster.scripts.kafka_home import COMMANDS, SERVER, ZOOKEEPER, _runn
 from tests.interop.shell import ROOT
 from tests.interop.watch import until
 from tests.limits import CHANGE_S
+from tests.modes import MODES, made
 
 TOPIC = "liuli-test"
 NOBODY = "python -m engine: No kafka server to stop\n"
@@ -179,20 +180,40 @@ def test_what_a_script_started_ends_with_the_process_that_made_the_directory(
 
 def test_a_cluster_has_the_scripts_and_keeps_what_is_its_own(cluster: Cluster) -> None:
     typed = Typed(cluster.data)
-    create = "bin/kafka-topics.sh --create --zookeeper {} --replica-assignment 1 --topic typed"
-    assert typed.out(create.format(cluster.zookeeper)) == "Created topic typed.\n"
+    at = f"--bootstrap-server {cluster.bootstrap}"
+    if not cluster.is_kraft:
+        at = f"--zookeeper {cluster.zookeeper}"
+    create = f"bin/kafka-topics.sh --create {at} --replica-assignment 1 --topic typed"
+    assert typed.out(create) == "Created topic typed.\n"
     assert typed.error("bin/kafka-server-stop.sh") == NOBODY
-    typed.out("bin/kafka-server-start.sh -daemon config/server.properties")
-    until(lambda: cluster.children("/brokers/ids") == ["0", "1"])
+    start_one_more(typed, cluster)
     typed.out("bin/kafka-server-stop.sh")
-    assert cluster.children("/brokers/ids") == ["1"]
+    assert brokers(cluster) == {1}
 
 
-def test_the_end_of_a_cluster_is_the_end_of_what_its_scripts_started(tmp_path: Path) -> None:
-    with Cluster(data=tmp_path) as cluster:
-        typed = Typed(tmp_path)
-        typed.out("bin/kafka-server-start.sh -daemon config/server.properties")
-        until(lambda: cluster.children("/brokers/ids") == ["0", "1"])
+def start_one_more(typed: Typed, cluster: Cluster) -> None:
+    """Broker 0. Without ZooKeeper its directory has to be formatted, with the cluster's id."""
+    if cluster.is_kraft:
+        id = typed.out(f"bin/kafka-cluster.sh cluster-id --bootstrap-server {cluster.bootstrap}")
+        typed.out(
+            f"bin/kafka-storage.sh format -t {id.split()[-1]} -c config/server.properties "
+            "--release-version 3.3"
+        )
+    typed.out("bin/kafka-server-start.sh -daemon config/server.properties")
+    until(lambda: brokers(cluster) == {0, 1})
+
+
+def brokers(cluster: Cluster) -> set[int]:
+    """As clients see them."""
+    return {*cluster.admin.list_topics(timeout=CHANGE_S).brokers}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_end_of_a_cluster_is_the_end_of_what_its_scripts_started(
+    tmp_path: Path, mode: str
+) -> None:
+    with made(1, mode, data=tmp_path) as cluster:
+        start_one_more(Typed(tmp_path), cluster)
     assert running(tmp_path, SERVER) == []
     log = (tmp_path / "logs" / "server.log").read_text()
     assert "ready broker=0" in log

@@ -12,16 +12,18 @@ from engine import Cluster
 from engine.cluster.security.authority import HOSTS, CertificateAuthority, write_secret
 from engine.errors import ApiException
 from tests.interop.watch import until
+from tests.modes import made, mode_of
 
 PASSWORD = "gehe=im\\x"
 
 
 @pytest.fixture(scope="module")
-def cluster(tmp_path_factory):
+def cluster(request, tmp_path_factory):
+    secured = {"security": "SASL_SSL", "users": {"alice": PASSWORD}}
     home = tmp_path_factory.mktemp("secured")
-    with Cluster(security="SASL_SSL", users={"alice": PASSWORD}, data=home) as made:
-        made.topic("orders", replicas=1)
-        yield made
+    with made(1, mode_of(request), data=home, **secured) as cluster:
+        cluster.topic("orders", replicas=1)
+        yield cluster
 
 
 def run(cluster, *arguments):
@@ -60,6 +62,10 @@ def test_secrets_are_in_files_for_the_owner_only(cluster):
     for broker in cluster.brokers:
         assert PASSWORD not in cluster.command(broker)
         assert PASSWORD not in (cluster.directory(broker) / "broker.log").read_text()
+
+
+@pytest.mark.of_zookeeper
+def test_who_watches_zookeeper_sees_no_secret(cluster):
     watcher = cluster.znodes()
     until(lambda: "stored_key=[hidden]" in str(watcher.changes()))
 

@@ -6,8 +6,8 @@ from textwrap import dedent
 
 import pytest
 
-from engine.cluster.cluster import Cluster
 from tests.interop.transacting import READERS
+from tests.modes import MODES, made
 
 PAGE = Path(__file__).resolve().parents[2] / "docs/using.md"
 HOME = {"AdminClient": "confluent_kafka.admin"}  # the others are at confluent_kafka's top
@@ -31,10 +31,11 @@ def run(name, text, client, address):
     exec(compile(text, f"{PAGE.name}: {name}", "exec"), {})
 
 
+@pytest.mark.parametrize("mode", MODES)
 @pytest.mark.parametrize("client", ["ours", "confluent"])
-def test_each_snippet_runs_with_both(client, capsys):
+def test_each_snippet_runs_with_both(client, mode, capsys):
     assert [name for name, _ in snippets()] == NAMES
-    with Cluster(config={"group.initial.rebalance.delay.ms": "0"}) as cluster:
+    with made(1, mode, config={"group.initial.rebalance.delay.ms": "0"}) as cluster:
         for name, text in snippets():
             run(name, text, client, cluster.bootstrap)
         for topic, value in {"dishes": b"two teas", "bills": b"table 4: 6.40"}.items():

@@ -22,7 +22,7 @@ from random import Random
 import pytest
 
 from engine.model import NO_BROKER, TopicPartition
-from engine.sim.node import PORT
+from engine.sim.peer import PORT
 from engine.sim.world import World
 from proof.storms.invariants import Violation
 from proof.storms.run import BEGIN, Run

@@ -72,6 +72,7 @@ def test_a_fork_and_a_recording(capsys, tmp_path):
         (("--seed", 1, "--defect", "bad-luck"), "there is no defect bad-luck; there are abort-f"),
         (("--seed", 1, "--fork", "here"), "'here' is not SECONDS:SEED"),
         (("--seeds", 1, "--step", 0), "'0' is not a number from 1 on"),
+        (("--seed", 1, "--controllers", 0), "--controllers 0, 1, 3 ... is for --kraft"),
     ],
 )
 def test_what_makes_no_sense_is_told(capsys, words, said):

@@ -8,6 +8,7 @@ from engine.cli.broker import settings_of
 from engine.cluster import defaults
 from engine.config.kraft import KRaftBrokerConfig
 from engine.errors import ApiException
+from engine.quorum_server.combined_node import controller_config
 
 VOTERS = "101@127.0.0.1:9193,102@127.0.0.1:9194"
 ALONE = {
@@ -41,6 +42,12 @@ def test_a_node_of_both_roles_serves_clients_on_the_brokers_listeners_only():
     assert (config.controller_listener.port, config.controller_listener.protocol) == (
         *(9193, "PLAINTEXT"),
     )
+
+
+def test_a_node_of_both_roles_has_each_key_of_a_controller():
+    interval = {"unclean.leader.election.interval.ms": "500"}
+    config = controller_config(KRaftBrokerConfig.parse(BOTH | interval))
+    assert config.unclean_leader_election_interval_ms == 500
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ from engine.broker.fetch_sessions import NO_SESSION, FetchSession, FetchSessions
 from engine.broker.handlers.results import deadline
 from engine.broker.metadata import Metadata
 from engine.errors import ApiException, ErrorCode
-from engine.model import TopicPartition
+from engine.model import NO_RACKS, TopicPartition
 from engine.replication.log_read import NO_REPLICA, READ_COMMITTED, FetchRange, LogReadResult
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.by_topic import by_topic
@@ -148,7 +148,6 @@ class Reading:
                 reader=self._session if self._session.id != NO_SESSION else None,
                 again=self._rounds > 1,
             )
-        racks = self._metadata.brokers if request.rack_id else {}
         return replicas.read(
             partition,
             wanted,
@@ -157,7 +156,7 @@ class Reading:
             committed=self._is_committed,
             leads=self._call.version < FOLLOWERS_SINCE,
             rack=request.rack_id,
-            racks={number: node.rack for number, node in racks.items()},
+            racks=self._metadata.racks if request.rack_id else NO_RACKS,
         )
 
     def _check_topic_id(self, partition: TopicPartition) -> None:

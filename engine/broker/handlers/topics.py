@@ -10,7 +10,7 @@ REQUEST_TIMED_OUT, and the work continues.
 
 A client's `controller_mutation_rate` is the partitions that it may create and delete in a second.
 
-Left out: racks (see `creation`), creation policies.
+Left out: creation policies.
 """
 
 from collections import Counter
@@ -277,7 +277,8 @@ class TopicHandlers:
             )
         first = topic.partitions[0].replicas
         if wanted.assignments is None:
-            return spread_further(wanted.count, first, live, first_partition=count)
+            racks = self.metadata.racks
+            return spread_further(wanted.count, first, live, racks=racks, first_partition=count)
         by_hand = {
             count + place: list(each.broker_ids) for place, each in enumerate(wanted.assignments)
         }

@@ -4,9 +4,9 @@
            <── its answer ───         <── Envelope: the answer ──
 
 The controller answers as if the client had asked it. The broker checks nothing but what the client
-may do, in its layers. If no controller answers in time, the client gets REQUEST_TIMED_OUT. Where
-the controller cannot parse the request, the client's connection is closed, as if the broker could
-not.
+may do, in its layers, and what is asked for its own keys: it alone has the file of a certificate,
+for instance. If no controller answers in time, the client gets REQUEST_TIMED_OUT. Where the
+controller cannot parse the request, the client's connection is closed, as if the broker could not.
 """
 
 import asyncio
@@ -32,7 +32,7 @@ from engine.wire.primitives import Draft
 from engine.wire.writers import message_writer
 
 PRINCIPAL_VERSION = (0).to_bytes(2, "big")  # of DefaultPrincipalData
-BROKER_LOGGER = 8  # a type of resources that each broker has for itself
+BROKER, BROKER_LOGGER = 4, 8  # types of resources that each broker has for itself
 
 FORWARDED: tuple[ApiKey, ...] = (
     Api.CREATE_TOPICS,
@@ -40,7 +40,6 @@ FORWARDED: tuple[ApiKey, ...] = (
     Api.CREATE_PARTITIONS,
     Api.CREATE_ACLS,
     Api.DELETE_ACLS,
-    Api.ALTER_CONFIGS,
     Api.ELECT_LEADERS,
     Api.ALTER_PARTITION_REASSIGNMENTS,
     Api.LIST_PARTITION_REASSIGNMENTS,
@@ -77,15 +76,24 @@ class ForwardingManager:
         return decode_response(call.header, answer.response_data, call.apis)
 
     async def alter_configs(self, locally: Handler, call: Call, request: Any) -> Any:
-        """IncrementalAlterConfigs: levels of loggers are of this broker, the rest is passed on."""
-        own = tuple(it for it in request.resources if it.resource_type == BROKER_LOGGER)
-        if not own:
-            return await self.handle(call, request)
-        answer = await locally(call, replace(request, resources=own))
-        if others := tuple(it for it in request.resources if it.resource_type != BROKER_LOGGER):
-            passed = await self.handle(call, replace(request, resources=others))
-            return replace(answer, responses=(*answer.responses, *passed.responses))
-        return answer
+        """AlterConfigs and IncrementalAlterConfigs: this broker changes the levels of its own
+        loggers, and checks its own keys. The rest, with keys that are in order, is passed on."""
+        answers, others = list[Any](), list[Any]()
+        for asked in request.resources:
+            is_broker = asked.resource_type == BROKER
+            if asked.resource_type != BROKER_LOGGER and not (is_broker and asked.resource_name):
+                others.append(asked)
+                continue
+            checks = request.validate_only or is_broker
+            answer = await locally(call, replace(request, resources=(asked,), validate_only=checks))
+            if is_broker and answer.responses[0].error_code is ErrorCode.none:
+                others.append(asked)
+            else:
+                answers.append(answer)
+        if others or not answers:
+            answers.append(await self.handle(call, replace(request, resources=tuple(others))))
+        rows = tuple(row for answer in answers for row in answer.responses)
+        return replace(answers[-1], responses=rows)
 
 
 def encode_principal(principal: Principal) -> bytes:

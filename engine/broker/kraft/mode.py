@@ -116,9 +116,9 @@ class KRaftMode:
 
     def handlers(self, broker: Broker) -> Mapping[ApiKey, Handler]:
         handlers: dict[ApiKey, Handler] = dict.fromkeys(FORWARDED, self._forwarding.handle)
-        locally = partial(_alter_configs, broker)
-        altered = partial(self._forwarding.alter_configs, locally)
-        handlers[Api.INCREMENTAL_ALTER_CONFIGS] = altered
+        for api in (Api.ALTER_CONFIGS, Api.INCREMENTAL_ALTER_CONFIGS):
+            locally = partial(_alter_configs, broker, api)
+            handlers[api] = partial(self._forwarding.alter_configs, locally)
         handlers[Api.API_VERSIONS] = partial(self._api_versions, broker)
         return handlers
 
@@ -223,9 +223,9 @@ class KRaftMode:
             await self._lifecycle.leave()
 
 
-async def _alter_configs(broker: Broker, call: Call, request: Any) -> Any:
-    """Change the levels of this broker's own loggers."""
+async def _alter_configs(broker: Broker, api: Api, call: Call, request: Any) -> Any:
+    """Change the levels of this broker's own loggers, or check its own keys."""
     from engine.broker.administration import handlers_of_administrators  # noqa: PLC0415
 
-    handler = handlers_of_administrators(broker)[Api.INCREMENTAL_ALTER_CONFIGS]
+    handler = handlers_of_administrators(broker)[api]
     return await handler(call, request)

@@ -1,6 +1,7 @@
-"""One controller of the simulated cluster: a machine with a disk, and the process that runs on it.
+"""One controller of the simulated cluster: a disk, and the process that runs on its machine.
 
-start, kill, pause, resume, power_cut    as of a broker (node.py)
+start, kill, power_cut    of a controller that has a machine of its own, as of a broker (node.py)
+open                      the controller in a process: its own, or that of a broker (combined)
 
 A power cut loses nothing of what the node has promised: the Raft flushes before it answers.
 """
@@ -12,7 +13,9 @@ from types import SimpleNamespace
 from typing import Any, cast
 from uuid import UUID
 
+from engine.broker.kraft.quorum_node import NodeQuorum
 from engine.broker.kraft.raft_manager import RaftEnvironment
+from engine.broker.peer import Connect
 from engine.config.quorum import ControllerConfig, VoterAddress
 from engine.controller.election import Elect, elect
 from engine.metadata.records.brokers import FeatureLevelRecord
@@ -33,6 +36,7 @@ from engine.sim.loop import Loop
 from engine.sim.network import Network
 from engine.sim.process import Reply, SimulatedProcess
 from engine.sim.quorum.controller_peer import (
+    CONTROLLER,
     ControllerRequest,
     SimulatedControllerPeer,
     controller_machine,
@@ -41,6 +45,12 @@ from engine.sim.quorum.quorum_disk import QuorumDisk
 from engine.wire.frame import SIZE
 
 CLUSTER_ID = "O2whmP1nSWeNENpX08USQQ"
+
+NodeBuilt = Callable[[ControllerNode | NodeQuorum], None]  # of a controller, or of an observer
+
+
+def unchanged(node: ControllerNode | NodeQuorum) -> None:
+    """A node as it is. A planted defect changes it."""
 
 
 class SimulatedController:
@@ -53,19 +63,25 @@ class SimulatedController:
         network: Network,
         emit: Callable[[int, Event], None],
         elect: Elect = elect,
+        built: NodeBuilt = unchanged,
     ) -> None:
+        """`built` is called with the node of each process."""
         self.id = node
         self.disk = QuorumDisk()
-        self.current: SimulatedProcess | None = None  # while a process runs
         self.controller: ControllerNode | None = None  # of the last process
+        self._process: SimulatedProcess | None = None  # the last one
         self._voters, self._config, self._elect = voters, config, elect
+        self._built = built
         self._clock, self._network = clock, network
         self._emit = partial(emit, node)
         self._random = Random(node)
         self._loops: list[Loop] = []  # of all its processes: kept, so that no task is destroyed
 
-    def now(self) -> int:
-        return self._clock.now
+    @property
+    def current(self) -> SimulatedProcess | None:
+        """The process; None while it is down."""
+        process = self._process
+        return process if process is not None and process.alive else None
 
     @property
     def machine(self) -> str:
@@ -79,14 +95,13 @@ class SimulatedController:
 
     def start(self) -> None:
         assert self.current is None, f"{self.machine} is up"
-        process = self.current = SimulatedProcess(self._clock, self._network, self.machine)
+        process = SimulatedProcess(self._clock, self._network, self.machine)
         self._loops.append(process.start_loop())
         process.do(self._run, process)
 
     def kill(self) -> None:
         assert self.current is not None, f"{self.machine} is down"
         self.current.kill()
-        self.current = None
 
     def power_cut(self) -> None:
         self.kill()
@@ -94,20 +109,33 @@ class SimulatedController:
 
     def _run(self, process: SimulatedProcess) -> None:
         connect: Any = partial(SimulatedControllerPeer, process)
-        raft = RaftEnvironment(self.now, self._random.randrange, connect, self._report)
+        controller = self.open(process, connect, lambda: self._clock.now)
+        process.spawn(_failing(controller))
+        controller.raft.start()
+
+    def open(
+        self, process: SimulatedProcess, connect: Connect, now: Callable[[], int]
+    ) -> ControllerNode:
+        """Open the log, and serve the controllers' listener. The Raft has to be started."""
+
+        def report(kind: str, **facts: Any) -> None:
+            self._emit(Event(kind, now(), facts))
+
+        raft = RaftEnvironment(now, self._random.randrange, connect, report)
         events = EventForwarder(self._emit)
-        world = ControllerWorld(raft, self._new_uuid, self._random, events, self._report)
+        world = ControllerWorld(raft, self._new_uuid, self._random, events, report)
         level = FeatureLevelRecord(name=METADATA_VERSION, feature_level=LEVEL)
-        log = self.disk.open(MetadataLog, self.now())
+        log = self.disk.open(MetadataLog, now())
         identity = QuorumIdentity(self.id, CLUSTER_ID, frozenset(self._voters))
-        self.controller = build_controller(
+        controller = build_controller(
             *(identity, self._voters, self._config),
             *(ControllerStore(log, self.disk, lambda: [level]), world),
             self._elect,
         )
-        process.serve(partial(self._handle, process, self.controller))
-        process.spawn(_failing(self.controller))
-        self.controller.raft.start()
+        self._built(controller)
+        process.serve(partial(self._handle, process, controller), listener=CONTROLLER)
+        self.controller, self._process = controller, process
+        return controller
 
     def _handle(
         self,
@@ -120,9 +148,6 @@ class SimulatedController:
 
     def _new_uuid(self) -> UUID:
         return UUID(int=self._random.getrandbits(128), version=4)
-
-    def _report(self, kind: str, **facts: Any) -> None:
-        self._emit(Event(kind, self.now(), facts))
 
 
 async def _answer(controller: ControllerNode, frame: bytes, reply: Reply) -> None:

@@ -11,12 +11,16 @@ from typing import Any, NamedTuple
 from engine.broker.peer import Peer
 from engine.cluster.link_faults import FIRST_CONTROLLER, controller
 from engine.links import Links
+from engine.sim.network import Port
+from engine.sim.peer import machine
 from engine.sim.process import RequestChannel, SimulatedProcess
 from engine.wire.apis import ApiKey
 from engine.wire.codec import decode_response, encode_request
 from engine.wire.controller_apis import CONTROLLER_APIS
 from engine.wire.errors import Malformed, RequestHeader
 from engine.wire.frame import SIZE
+
+CONTROLLER = "CONTROLLER"  # the name of the listener
 
 
 class ControllerRequest(NamedTuple):
@@ -27,7 +31,9 @@ class ControllerRequest(NamedTuple):
 
 
 def controller_machine(node: int) -> str:
-    """The name of a controller's machine in the network."""
+    """The name of a controller's machine in the network: a combined node's is the broker's."""
+    if node < FIRST_CONTROLLER:
+        return machine(node)
     return controller(node - FIRST_CONTROLLER + 1)
 
 
@@ -44,8 +50,10 @@ class SimulatedControllerPeer(Peer):
         timeout_s: float,
     ) -> None:
         super().__init__(host, port, peer_id, Links(), client_id, timeout_s)
-        machine = controller_machine(peer_id)
-        self._channel = RequestChannel(process, machine, round(timeout_s * 1000))
+        called = Port(CONTROLLER, port)
+        self._channel = RequestChannel(
+            process, controller_machine(peer_id), round(timeout_s * 1000), called
+        )
         self._name, self._sent = client_id, count(1)
 
     def close(self) -> None:

@@ -5,6 +5,9 @@
     metadata.image                                 what is committed, by whoever knows most of it
 
 A request that finds no active controller, or whose controller is lost meanwhile, is made again.
+
+The controllers have machines of their own, or each is in the process of a broker (combined nodes):
+then it lives and dies with the broker, and there is no server of the metadata that could be killed.
 """
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -19,10 +22,11 @@ from engine.metadata.delta import PartitionRegistration
 from engine.metadata.image import MetadataImage
 from engine.model import Event, TopicPartition
 from engine.quorum_server.gateway import QuorumGateway
-from engine.raft.metadata_loader import MetadataLoader
 from engine.sim.clock import Clock
 from engine.sim.network import Network
-from engine.sim.quorum.controller_node import SimulatedController
+from engine.sim.peer import listener_of
+from engine.sim.quorum.controller_node import NodeBuilt, SimulatedController
+from engine.sim.quorum.controller_peer import CONTROLLER
 
 QUORUM_PORT = 9200  # of the listeners, and one more for each node
 RETRY_MS = 200  # between two attempts of an administrator
@@ -38,39 +42,49 @@ class QuorumMetadata:
         clock: Clock,
         network: Network,
         controllers: int,
+        combined: Sequence[int],
         config: Mapping[str, str],
         rules: Rules,
+        built: NodeBuilt,
         emit: Callable[[int, Event], None],
         note: Callable[..., None],
     ) -> None:
-        ids = range(FIRST_CONTROLLER, FIRST_CONTROLLER + controllers)
+        """`combined`: brokers that are the controllers, if there are no others."""
+        own = range(FIRST_CONTROLLER, FIRST_CONTROLLER + controllers)
+        ids = own or combined
         voters = {id: VoterAddress("127.0.0.1", QUORUM_PORT + id) for id in ids}
         settings = ControllerConfig.parse(by_role(config).controller)
         self.controllers = {
-            id: SimulatedController(id, voters, settings, clock, network, emit, rules.elect)
+            id: SimulatedController(
+                *(id, voters, settings, clock, network, emit), rules.elect, built
+            )
             for id in ids
         }
         self._voters, self._clock, self._note = voters, clock, note
-        self._loaders: dict[int, MetadataLoader] = {}  # of the last process of each controller
-        self._silent: set[int] = set()
+        self._servers = own  # the controllers that have machines of their own
         self._image = MetadataImage()  # the newest that was seen
-        for id in ids:
+        for id in own:
             self.start_server(id)
 
     def settings(self, broker: int) -> Mapping[str, str]:
         voters = ",".join(f"{id}@{at.host}:{at.port}" for id, at in self._voters.items())
-        return {
+        settings = {
             "process.roles": "broker",
             "node.id": str(broker),
             "controller.quorum.voters": voters,
-            "controller.listener.names": "CONTROLLER",
+            "controller.listener.names": CONTROLLER,
         }
+        if broker in self._voters:
+            host, port = self._voters[broker]
+            settings["process.roles"] = "broker,controller"
+            settings["listeners"] = f"{listener_of(broker)},{CONTROLLER}://{host}:{port}"
+        return settings
 
     # -- the controllers -------------------------------------------------------------------
 
     @property
     def machines(self) -> list[str]:
-        return [node.machine for node in self.controllers.values()]
+        return [self.controllers[id].machine for id in self._servers]
 
     @property
     def controller(self) -> int | None:
@@ -100,51 +114,55 @@ class QuorumMetadata:
 
     @property
     def up(self) -> list[int]:
-        return [id for id in self.controllers if id not in self.away]
+        return [id for id in self._servers if id not in self.away]
 
     @property
     def away(self) -> list[int]:
-        """The controllers that are down or paused."""
-        found = self.controllers.items()
-        return [id for id, node in found if node.current is None or id in self._silent]
+        """The controllers with machines of their own that are down or paused."""
+        found = [(id, self.controllers[id].current) for id in self._servers]
+        return [id for id, process in found if process is None or process.paused]
+
+    @property
+    def departures(self) -> Sequence[Callable[[int], None]]:
+        return self.kill_server, self.silence_server, self.power_cut_server
 
     def start_server(self, id: int) -> None:
-        node = self.controllers[id]
-        node.start()
-        assert node.controller is not None
-        self._loaders[id] = node.controller.loader
+        self.controllers[id].start()
         self._note("controller.started", controller=id)
 
     def kill_server(self, id: int) -> None:
         self._note("controller.killed", controller=id)
         self.controllers[id].kill()
 
+    def power_cut_server(self, id: int) -> None:
+        """What it had not flushed is lost."""
+        self._note("controller.lost-power", controller=id)
+        self.controllers[id].power_cut()
+
     def silence_server(self, id: int) -> None:
         """It is paused."""
         self._note("controller.paused", controller=id)
-        node = self.controllers[id]
-        assert node.current is not None
-        self._silent.add(id)
-        node.current.pause()
+        process = self.controllers[id].current
+        assert process is not None
+        process.pause()
 
     def restart_server(self, id: int) -> None:
-        node = self.controllers[id]
-        if id in self._silent:
-            self._silent.discard(id)
-            self._note("controller.resumed", controller=id)
-            assert node.current is not None
-            node.current.resume()
-        else:
+        process = self.controllers[id].current
+        if process is None:
             self.start_server(id)
+        else:
+            self._note("controller.resumed", controller=id)
+            process.resume()
 
     # -- the truth -------------------------------------------------------------------------
 
     @property
     def image(self) -> MetadataImage:
         """By the controller that knows most; after a restart it has to learn it anew."""
-        newest = max((it.image for it in self._loaders.values()), key=lambda it: it.offset)
-        if newest.offset > self._image.offset:
-            self._image = newest
+        for node in self.controllers.values():
+            if node.controller is not None:
+                known = node.controller.loader.image
+                self._image = max(self._image, known, key=lambda image: image.offset)
         return self._image
 
     def state(self, partition: TopicPartition) -> PartitionRegistration | None:

@@ -134,6 +134,23 @@ def test_a_broker_that_stays_away(run):
     assert "in sync are [1, 2]" in complaint(run, invariants.everybody_is_back)
 
 
+def test_a_broker_that_has_just_ended(run):
+    """The cluster does not know of it yet."""
+    run.world.kill(2)
+    run.observed.observe()
+    assert complaint(run, invariants.everybody_is_back) == "[2] are down"
+
+
+def test_a_controller_that_has_just_ended():
+    """The others have the majority, and all else is well."""
+    run = Run(2, 1, kraft=True, controllers=3)
+    run.storm.is_over = True
+    run.go()
+    run.world.quorum.kill_server(101)
+    run.observed.observe()
+    assert complaint(run, invariants.everybody_is_back) == "[101] are down"
+
+
 def test_a_tail_that_nobody_committed(run):
     log = follower(run).log
     log.truncate(5, 0)

@@ -17,6 +17,8 @@ from tests.unit.quorum_controller.controlled import (
     refused,
 )
 
+UNCLEAN_MS = 300_000  # unclean.leader.election.interval.ms
+
 
 @pytest.fixture
 def it():
@@ -246,3 +248,16 @@ def test_a_fenced_leader_is_replaced_in_a_move(it):
     assert it.partition.leader in (2, 3)
     it.alter_isr(2, 3, 4)
     assert it.partition.replicas == (4, 2, 3)
+
+
+def test_an_unclean_election_that_has_become_allowed_comes_after_a_while(it):
+    """The topic had lost its leader before it got the key: brokers 2 and 3 have been there all
+    the time, and nothing else happens."""
+    it.alter_isr(1)
+    it.beat(1, fence=True)
+    it.pass_ms(UNCLEAN_MS, alive=[2, 3])
+    assert it.partition.leader == -1
+    it.do(settings_control.alter_config(it.image, "topics", "orders", {UNCLEAN_KEY: "true"}))
+    assert it.partition.leader == -1
+    it.pass_ms(UNCLEAN_MS, alive=[2, 3])
+    assert it.partition.leader == 2 and it.partition.leader_recovery_state == 1

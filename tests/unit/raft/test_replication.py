@@ -200,3 +200,13 @@ def test_a_process_that_died_before_its_log_began_anew_finishes_that():
     assert (node.client.log.start_offset, node.client.log.end) == (5, OffsetAndEpoch(5, 3))
     log_of(node.disk, "4")
     assert node.client.log.end == OffsetAndEpoch(6, 4)
+
+
+def test_a_node_that_died_before_it_cut_its_log_has_the_mark_of_its_snapshot():
+    """The snapshot is whole, and the records before its end are still there: the next process
+    knows that they are committed, and can make the next snapshot."""
+    node = OneNode("1112", ElectionState(2, leader=2))
+    node.client.log.write_snapshot(OffsetAndEpoch(3, 1), 0, b"state")
+    node.client.log.finish_snapshot(OffsetAndEpoch(3, 1))
+    node.start()
+    assert (node.client.log.start_offset, node.client.high_watermark) == (0, 3)

@@ -221,6 +221,17 @@ class TestIsr:
             (each["was"], each["isr"], each["version"]) for each in cluster[1].has("isr.changed")
         ] == [((1, 2, 3), (1, 2), 1), ((1, 2), (1, 2, 3), 2)]
 
+    def test_a_shrink_that_begins_an_epoch_is_told_as_any_other(self, cluster):
+        """Without ZooKeeper, at level 7: the leader hears of its own proposal as of a new role.
+        A role with an ISR that it has not proposed is no change of its own."""
+        self.grown(cluster)
+        self.lag(cluster)
+        cluster.elect(1, isr=(1, 2))
+        (told,) = cluster[1].has("isr.changed")
+        assert (told["was"], told["isr"]) == ((1, 2, 3), (1, 2))
+        cluster.elect(1, isr=(1,))
+        assert len(cluster[1].has("isr.changed")) == 1
+
     def test_a_refused_change_ends_all_proposals(self, cluster):
         self.grown(cluster)
         cluster.version += 1  # somebody else has written

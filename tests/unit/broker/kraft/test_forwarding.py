@@ -2,17 +2,27 @@
 
 import asyncio
 from dataclasses import replace
+from functools import partial
 from types import SimpleNamespace
 
 import pytest
 from kio.schema.delete_topics.v6.request import DeleteTopicsRequest, DeleteTopicState
 from kio.schema.delete_topics.v6.response import DeletableTopicResult, DeleteTopicsResponse
+from kio.schema.incremental_alter_configs.v1.request import (
+    AlterableConfig,
+    AlterConfigsResource,
+    IncrementalAlterConfigsRequest,
+)
+from kio.schema.incremental_alter_configs.v1.response import (
+    AlterConfigsResourceResponse,
+    IncrementalAlterConfigsResponse,
+)
 
 from engine.broker.call import Call
 from engine.broker.dispatch import handlers_of
 from engine.broker.kraft.controller_channel import ControllerChannel
 from engine.broker.kraft.forwarding import ForwardingManager
-from engine.broker.kraft.mode import KRaftMode
+from engine.broker.kraft.mode import KRaftMode, _alter_configs
 from engine.errors import ErrorCode
 from engine.security.principals import Principal
 from engine.wire.apis import Api
@@ -86,6 +96,58 @@ def test_a_request_that_the_controller_cannot_parse_closes_the_client_s_connecti
 def test_without_an_answer_the_request_has_timed_out():
     response, _ = forwarded(timeout_s=0.01)
     assert [row.error_code for row in response.responses] == [ErrorCode.request_timed_out]
+
+
+def altered(*resources):
+    """The rows of the answer, and the resources that the controller gets."""
+    header = RequestHeader(int(Api.INCREMENTAL_ALTER_CONFIGS), 1, 41, "admin")
+    request = IncrementalAlterConfigsRequest(
+        resources=tuple(_resource(*each) for each in resources), validate_only=False
+    )
+    one = alone.broker(brokers=(1, 2))
+    locally = partial(_alter_configs, one, Api.INCREMENTAL_ALTER_CONFIGS)
+    call, passed = Call(header, "10.0.0.7:5000", principal=CALL.principal), []
+
+    class Passing(ForwardingManager):
+        async def handle(self, call, request):
+            passed.extend(it.resource_name for it in request.resources)
+            rows = tuple(_row(it) for it in request.resources)
+            return IncrementalAlterConfigsResponse(throttle_time=NO_THROTTLE, responses=rows)
+
+    async def story():
+        channel = ControllerChannel(FakeQuorum(), "broker-1", 5.0)
+        answer = await Passing(channel, 1.0).alter_configs(locally, call, request)
+        return {row.resource_name: row.error_code.name for row in answer.responses}
+
+    return asyncio.run(story()), passed
+
+
+def _resource(kind, name, key, value):
+    change = AlterableConfig(name=key, config_operation=0, value=value)
+    return AlterConfigsResource(resource_type=kind, resource_name=name, configs=(change,))
+
+
+def _row(asked):
+    return AlterConfigsResourceResponse(
+        error_code=ErrorCode.none,
+        error_message=None,
+        resource_type=asked.resource_type,
+        resource_name=asked.resource_name,
+    )
+
+
+def test_a_broker_checks_its_own_keys_before_a_controller_gets_them():
+    """The controller could not look for a file on this machine."""
+    key = "log.cleaner.threads"
+    rows, passed = altered((4, "1", key, "many"), (4, "", key, "2"), (2, "orders", "x", "y"))
+    assert rows == {"1": "invalid_request", "": "none", "orders": "none"}
+    assert passed == ["", "orders"]
+    assert altered((4, "1", key, "2")) == ({"1": "none"}, ["1"])
+
+
+def test_a_broker_refuses_the_keys_of_another_one():
+    rows, passed = altered((4, "2", "log.cleaner.threads", "2"))
+    assert (rows, passed) == ({"2": "invalid_request"}, [])
 
 
 def test_every_api_of_the_table_has_a_handler_and_no_other():
