@@ -1,6 +1,8 @@
 // Draws the scenes of widgets/scene.py, and says what the learner does. No library, no build step.
 //
-// A shape's element is found again by its key, so what moved is moved, and CSS makes it glide.
+// A shape's element is found again by its key, so what moved is moved, and CSS makes it glide. All of
+// a picture glides in the same way, or nothing does: while one scene follows another before the last
+// movement has ended, as in a live run, each shape is at once where the newest scene has it.
 // Everything a mouse can do a keyboard can: Tab to the picture, arrows from shape to shape,
 // Enter or Space to act, Escape to go back to the cell. On a slider left and right are its first two
 // acts. Enter with Shift, Ctrl or Alt belongs to the notebook: it runs a cell. On the full screen a
@@ -11,6 +13,7 @@ const TAGS = { rect: "rect", circle: "circle", travel: "circle", text: "text", g
 const NAMES = { rect: ["x", "y", "width", "height", "rx"], circle: ["cx", "cy", "r"] };
 const ANCHORS = { "-1": "start", 0: "middle", 1: "end" };
 const EVERY = 60; // milliseconds between two words about one drag
+const GLIDE = 250; // milliseconds in which a movement has ended (stage.css)
 const SETTLED = 120; // milliseconds after which a width is told that changes
 const LONG = 25; // letters: words that may be broken into lines
 const TIME = ["begin", "back", "play", "forward", "slow_motion", "live"];
@@ -98,7 +101,8 @@ function geometry(element, kind, where, content, look) {
     element.style.offsetPath = `path("${content}")`;
   } else {
     const [x = 0, y = 0, anchor = -1] = where; // of a chip the third is its width
-    element.style.transform = `translate(${x}px, ${y}px)`;
+    element.style.setProperty("--x", `${x}px`);
+    element.style.setProperty("--y", `${y}px`);
     if (kind === "path") attribute(element, "d", content);
     if (kind === "group") children(element, content || []);
     if (kind === "chip") children(element, chip(where, look, content));
@@ -149,7 +153,11 @@ function render({ model, el }) {
   globalThis.brokerlabTerms?.(svg);
   svg.addEventListener("animationend", ({ target }) => target.classList.remove("fresh"));
 
+  let drawn = -GLIDE;
   const draw = () => {
+    const now = performance.now();
+    svg.classList.toggle("running", now - drawn < GLIDE);
+    drawn = now;
     const { size, title, shapes } = JSON.parse(model.get("scene"));
     attribute(svg, "viewBox", `0 0 ${size[0]} ${size[1]}`);
     ["--wide", "--high"].forEach((name, i) => svg.style.setProperty(name, size[i]));
