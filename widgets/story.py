@@ -10,9 +10,11 @@ topics ("__consumer_offsets") have none.
 An outage begins when a leader is killed, dies or is paused, and ends when another broker, or the
 same one again, has taken up the leadership of each partition that it led.
 
-Invariant: `add` takes events in the order of the stream, each once.
+Invariants: `add` takes events in the order of the stream, each once; the lines are in the order of
+time, also if a source reports late.
 """
 
+from bisect import insort
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
@@ -133,13 +135,19 @@ class Story:
     def _tell(self, event: ClusterEvent, sort: Sort, words: str, short: str, part: str) -> None:
         """`words` has a {} for joined events, if such events are joined."""
         last = next((line for line in reversed(self.lines[-4:]) if line.kind == event.kind), None)
-        if last and "{}" in words and event.at - last.at <= TOGETHER:
+        if last and "{}" in words and abs(event.at - last.at) <= TOGETHER:
             last.parts.append(part)
             last.words = words.format(listed(last.parts))
             last.short = f"{short} ×{len(last.parts)}"
+            if event.at < last.at:
+                self.lines.remove(last)
+                last.at = event.at
+                self._put(last)
         else:
-            line = StoryLine(event.at, sort, words.format(part), short, event.kind, [part])
-            self.lines.append(line)
+            self._put(StoryLine(event.at, sort, words.format(part), short, event.kind, [part]))
+
+    def _put(self, line: StoryLine) -> None:
+        insort(self.lines, line, key=lambda line: line.at)
 
     # -- service -------------------------------------------------------------------------
 

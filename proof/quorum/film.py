@@ -7,7 +7,7 @@
 A message that never came was lost, or its way was cut, or its receiver had ended.
 """
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -73,7 +73,8 @@ class QuorumFilm:
         ]
 
     def add(self, at: int, kind: str, words: str, *nodes: int) -> None:
-        self.events.append(QuorumEvent(at, kind, nodes, words))
+        """Events are kept in the order of time, also those that are reported late."""
+        insort(self.events, QuorumEvent(at, kind, nodes, words), key=lambda event: event.at)
 
     def see(self, node: QuorumNode, at: int) -> None:
         """Keep the moment of a node, if it is another one than the last."""
