@@ -3,13 +3,18 @@
     clusters = twins.clusters()              {"with ZooKeeper": cluster, "with a quorum": cluster}
     dead = twins.controller(cluster)         a broker, or "controller-2": what cluster.kill takes
     twins.successor(cluster, than=dead)      the next one, as soon as it is controller
+    twins.listing(acknowledged)              a producer's callback: lists what was acknowledged
+    twins.led_on(cluster, "beds", 1)         for how many ms broker 1 led on after it woke
 
 A broker's session lasts 6 seconds in both, and a follower may lag for 2.
 """
 
-from lab import LabCluster
+from collections.abc import Callable
+
+from lab import LabCluster, until
 
 from engine import Cluster
+from engine.client.values import KafkaError, Message
 from engine.cluster.link_faults import End
 from kraft.shared import name_of
 
@@ -21,6 +26,8 @@ CONFIG = {
     "auto.create.topics.enable": "false",
     "auto.leader.rebalance.enable": "false",
 }
+
+AWAKE = "broker.resumed", "broker.started"
 
 _twins = LabCluster(CONFIG, Cluster.mend)
 
@@ -41,3 +48,27 @@ def successor(cluster: Cluster, than: End) -> End:
         return 0 if named == than else named
 
     return cluster.wait(f"another controller than {than}", found)
+
+
+def listing(acknowledged: list[str]) -> Callable[[KafkaError | None, Message], None]:
+    def heard(error: KafkaError | None, record: Message) -> None:
+        if error is None:
+            acknowledged.append(record.value().decode())
+
+    return heard
+
+
+def led_on(cluster: Cluster, topic: str, broker: int) -> int:
+    """From the last time it woke, or was started, until it follows."""
+
+    def found() -> int:
+        woke, follows = 0, 0
+        for event in cluster.events():
+            if event.kind in AWAKE and event.data["broker"] == broker:
+                woke, follows = event.at, 0
+            elif event.kind == "replica.role" and event.broker == broker:
+                if (event.data["topic"], event.data["role"]) == (topic, "follower"):
+                    follows = follows or event.at
+        return follows - woke if follows > woke else 0
+
+    return until(f"broker {broker} as a follower", found)
