@@ -3,6 +3,7 @@
     clusters = twins.clusters()              {"with ZooKeeper": cluster, "with a quorum": cluster}
     dead = twins.controller(cluster)         a broker, or "controller-2": what cluster.kill takes
     twins.successor(cluster, than=dead)      the next one, as soon as it is controller
+    twins.epoch(cluster, "jars", without=2)  the leader epoch, as soon as the ISR lacks broker 2
     twins.listing(acknowledged)              a producer's callback: lists what was acknowledged
     twins.led_on(cluster, "beds", 1)         for how many ms broker 1 led on after it woke
 
@@ -16,6 +17,7 @@ from lab import LabCluster, until
 from engine import Cluster
 from engine.client.values import KafkaError, Message
 from engine.cluster.link_faults import End
+from engine.model import TopicPartition
 from kraft.shared import name_of
 
 WITH, WITHOUT = "with ZooKeeper", "with a quorum"
@@ -48,6 +50,18 @@ def successor(cluster: Cluster, than: End) -> End:
         return 0 if named == than else named
 
     return cluster.wait(f"another controller than {than}", found)
+
+
+def epoch(cluster: Cluster, topic: str, without: int = 0) -> int:
+    """`without`: the only replica that is not in the ISR; 0: all are."""
+
+    def is_settled() -> bool:
+        partition = cluster.state().partitions[TopicPartition(topic, 0)]
+        others = set(partition.assignment) - {without}
+        return set(partition.isr) == others and partition.leader in others
+
+    until(f"an ISR without {without}" if without else "all in the ISR", is_settled)
+    return cluster.state().partitions[TopicPartition(topic, 0)].leader_epoch
 
 
 def listing(acknowledged: list[str]) -> Callable[[KafkaError | None, Message], None]:
