@@ -82,6 +82,7 @@ class Story:
         self._before: dict[TopicPartition, tuple[int, int]] = {}  # the same, of the epoch before
         self._controller = -1
         self._left: dict[tuple[TopicPartition, int], list[int]] = {}  # when a replica left the ISR
+        self._isrs: dict[TopicPartition, int] = {}  # the newest version told, whoever told it
         self._producers: dict[str, tuple[int, int]] = {}  # id and epoch, by transactional id
 
     def add(self, events: Iterable[ClusterEvent]) -> None:
@@ -112,6 +113,13 @@ class Story:
         before = self._producers.get(id, (producer, epoch))
         self._producers[id] = producer, epoch
         return before
+
+    def is_news(self, partition: TopicPartition, version: int) -> bool:
+        """Whether this version of an ISR is newer than all that were told. Without ZooKeeper each
+        replica tells of it."""
+        known = self._isrs.get(partition, -1)
+        self._isrs[partition] = max(known, version)
+        return version > known
 
     def until(self, at: int) -> list[StoryLine]:
         return [line for line in self.lines if line.at <= at]
@@ -168,6 +176,8 @@ class Story:
                     for outage in self._open():
                         if outage.broker != data["leader"] or outage.cause != "paused":
                             self._back(outage, {partition}, at)
+            case "topic.created":
+                self._isrs = {it: n for it, n in self._isrs.items() if it.topic != data["topic"]}
             case "isr.changed":
                 for gone in set(data["was"]) - set(data["isr"]):
                     self._left.setdefault((partition_of(data), gone), []).append(at)
@@ -358,7 +368,9 @@ def _elected(story: Story, data: Facts) -> Told | None:
     return (ELECTION if data["clean"] else LOSS), words, "election", change
 
 
-def _isr(story: Story, data: Facts) -> Told:
+def _isr(story: Story, data: Facts) -> Told | None:
+    if "version" in data and not story.is_news(partition_of(data), data["version"]):
+        return None
     was, now = (" ".join(map(str, sorted(data[name]))) for name in ("was", "isr"))
     words = "in sync: {}"
     return NEWS, words, "ISR", f"{partition_of(data)} [{was}] → [{now}]"

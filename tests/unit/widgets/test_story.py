@@ -146,6 +146,16 @@ def test_a_source_that_reports_late_has_its_line_where_its_time_is():
     assert [line.at - START for line in joined.lines] == [710, 760]
 
 
+def test_a_change_of_the_isr_that_every_replica_tells_is_one_line():
+    """Without ZooKeeper each replica tells of it; a topic that is created again begins anew."""
+    facts = {"topic": "orders", "partition": 0, "was": [2], "isr": [1, 2], "version": 1}
+    changes = [event("isr.changed", 40 * broker, broker, **facts) for broker in (1, 2)]
+    (line,) = told(*changes).lines
+    assert line.words == "in sync: orders-0 [2] → [1 2]"
+    again = told(*changes, event("topic.created", 900, topic="orders"), changes[0])
+    assert len(again.lines) == 2 and again.lines[0].words.count("orders-0") == 2
+
+
 def test_topics_of_kafkas_own_make_no_lines():
     name = "__consumer_offsets"
     assert told(event("topic.created", topic=name), elected(0, 1, 1, topic=name)).lines == []
