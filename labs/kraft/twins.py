@@ -76,13 +76,14 @@ def led_on(cluster: Cluster, topic: str, broker: int) -> int:
     """From the last time it woke, or was started, until it follows."""
 
     def found() -> int:
-        woke, follows = 0, 0
-        for event in cluster.events():
-            if event.kind in AWAKE and event.data["broker"] == broker:
-                woke, follows = event.at, 0
-            elif event.kind == "replica.role" and event.broker == broker:
-                if (event.data["topic"], event.data["role"]) == (topic, "follower"):
-                    follows = follows or event.at
-        return follows - woke if follows > woke else 0
+        events = cluster.events()
+        woke = max(it.at for it in events if it.kind in AWAKE and it.data["broker"] == broker)
+        roles = [it for it in events if it.kind == "replica.role" and it.broker == broker]
+        follows = [
+            it.at - woke
+            for it in roles
+            if (it.data["topic"], it.data["role"]) == (topic, "follower") and it.at > woke
+        ]
+        return min(follows, default=0)
 
     return until(f"broker {broker} as a follower", found)
