@@ -98,9 +98,13 @@ class Playback(SceneWidget):
     def see(self, state: ClusterState) -> None:
         """Called with each recorded state, also with those from when no view was on the screen."""
 
-    def _repr_mimebundle_(self, **options: Any) -> Any:
+    def record(self) -> None:
+        """Record a live run from now on; if it is not called, from when a page shows it."""
         if isinstance(self.run_source, LiveRun):
             self.run_source.record()
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        self.record()
         return super()._repr_mimebundle_(**options)
 
     # -- polling -------------------------------------------------------------------------

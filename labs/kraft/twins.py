@@ -3,6 +3,7 @@
     clusters = twins.clusters()              {"with ZooKeeper": cluster, "with a quorum": cluster}
     dead = twins.controller(cluster)         a broker, or "controller-2": what cluster.kill takes
     twins.successor(cluster, than=dead)      the next one, as soon as it is controller
+    upper, lower = twins.views()             a picture of each, on one clock
     twins.epoch(cluster, "jars", without=2)  the leader epoch, as soon as the ISR lacks broker 2
     twins.listing(acknowledged)              a producer's callback: lists what was acknowledged
     twins.led_on(cluster, "beds", 1)         for how many ms broker 1 led on after it woke
@@ -19,6 +20,7 @@ from engine.client.values import KafkaError, Message
 from engine.cluster.link_faults import End
 from engine.model import TopicPartition
 from kraft.shared import name_of
+from widgets import ClusterView
 
 WITH, WITHOUT = "with ZooKeeper", "with a quorum"
 CONFIG = {
@@ -36,6 +38,15 @@ _twins = LabCluster(CONFIG, Cluster.mend)
 
 def clusters() -> dict[str, Cluster]:
     return {WITH: _twins.with_zookeeper(), WITHOUT: _twins.cluster("kraft")}
+
+
+def views() -> tuple[ClusterView, ClusterView]:
+    """They are recorded at once, and not only when a page shows them."""
+    upper, lower = map(ClusterView, clusters().values())
+    lower.share_clock(upper)
+    for view in (upper, lower):
+        view.record()
+    return upper, lower
 
 
 def controller(cluster: Cluster) -> End:

@@ -39,8 +39,8 @@ REAL = {
     "twins": ("twins-predict", "twins-zookeeper", "twins-quorum", "twins", "twins-outcome"),
     "shrink": ("shrink-predict", "shrink", "shrink-run", "shrink-outcome"),
     "wake": (
-        *("wake-predict", "wake-zookeeper", "wake-quorum", "wake", "wake-run", "wake-outcome"),
-        "wake-verdict",
+        *("wake-predict", "wake", "wake-run", "wake-outcome"),
+        *("wake-view", "wake-view-quorum", "wake-verdict"),
     ),
     "minority": ("minority-predict", "minority", "minority-outcome"),
 }

@@ -17,7 +17,7 @@ from widgets import controls
 from widgets.accumulator.history import AccumulatorHistory, Plain
 from widgets.accumulator.scene import ROWS, AccumulatorViewState, header, picture
 from widgets.controls import Control
-from widgets.step_view import STEP_ACTS, StepView
+from widgets.replay.step_view import STEP_ACTS, StepView
 
 
 class AccumulatorView(StepView):

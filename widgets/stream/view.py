@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from widgets import palette
-from widgets.step_view import STEP_ACTS, StepView
+from widgets.replay.step_view import STEP_ACTS, StepView
 from widgets.stream import batches
 from widgets.stream.feed import Feed
 from widgets.stream.history import Plain, QueryHistory
