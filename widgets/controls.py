@@ -55,6 +55,21 @@ def slider(act: str, label: str, value: float, least: float, most: float, step: 
     return _control("slider", act, label, value=value, least=least, most=most, step=step)
 
 
+def time_buttons(
+    step: str, *, playing: bool, now: bool | None = None, off: bool = False, more: str = ""
+) -> list[Control]:
+    """Back, play and forward over a run, a `step` at a time ("an event"). `now`: whether it shows
+    the present of a live run; None: the run is over. `more`: a word beside the way back."""
+    live = button("live", "● live", "back to now", pressed=now)
+    return [
+        button("begin", "◂◂", "back to the beginning", off=off),
+        button("back", "◂", f"{step} back", more=more, off=off),
+        button("play", "❙❙" if playing else "▸", "pause" if playing else "play", off=off),
+        button("forward", "▸❘", f"{step} forward", off=off),
+        live if now is not None else button("live", "▸▸", "to the end", off=off),
+    ]
+
+
 def _control(kind: str, act: str, label: str, **facts: Any) -> Control:
     assert label, f"the {kind} for {act} needs a label, for screen readers"
     told = {name: it for name, it in facts.items() if it is not None and it is not False}

@@ -48,14 +48,15 @@ def losses(outage: Outage, at: Callable[[int], ClusterState]) -> Iterator[Loss]:
     for partition in outage.partitions:
         old = before.partitions.get(partition)
         new = after.partitions.get(partition)
-        if old is None or outage.broker not in old.replicas:
+        had = old.replicas.get(outage.broker) if old else None
+        if partition not in told and had is None:  # nobody has looked at it before
             continue
-        had = old.replicas[outage.broker]
-        first, end = told.get(partition, (had.log_end, had.log_end))
+        log_end, mark = (had.log_end, had.high_watermark) if had else (0, 0)
+        first, end = told.get(partition, (log_end, log_end))
         if partition not in told and new and new.leader in new.replicas and outage.ended:
             first = min(new.replicas[new.leader].log_end, end)
         if first < end:
-            yield Loss(partition, first, end, max(min(had.high_watermark, end) - first, 0))
+            yield Loss(partition, first, end, max(min(mark, end) - first, 0))
 
 
 def sentence(outage: Outage, at: Callable[[int], ClusterState], now: int) -> str:

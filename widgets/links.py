@@ -20,7 +20,8 @@ from widgets.scene import ABOUT, Act, SceneShape, group, path, rect, text, trave
 from widgets.story import internal
 
 SLOW_MS = 300
-LOST = {ZOOKEEPER: "no session", CONTROLLERS: "fenced"}
+LOST = {ZOOKEEPER: "no session", CONTROLLERS: "fenced"}  # of a broker that is up
+OVER = {ZOOKEEPER: "expired", CONTROLLERS: "fenced"}  # of one that is not
 WITH = {ZOOKEEPER: "ZooKeeper", CONTROLLERS: "the controllers"}
 ROOMY = 170  # from one session to the next, if there is room for more than a word or two
 
@@ -77,7 +78,7 @@ def _session(moment: ViewMoment, plan: ClusterLayout, broker: int) -> SceneShape
         look, words = look if wrong else "cut", words or LOST[end]
     elif status not in ("up", "starting"):
         look = look if wrong else "cut"
-        words = words or ("waiting" if moment.believed(broker) else "expired")
+        words = words or ("waiting" if moment.believed(broker) else OVER[end])
         fate = moment.story.last_word(broker, moment.at)
         if words == "waiting" and fate:
             words = f"waits {(moment.at - fate.at) / 1000:.1f} s"

@@ -98,9 +98,13 @@ class Playback(SceneWidget):
     def see(self, state: ClusterState) -> None:
         """Called with each recorded state, also with those from when no view was on the screen."""
 
-    def _repr_mimebundle_(self, **options: Any) -> Any:
+    def record(self) -> None:
+        """Record a live run from now on; if it is not called, from when a page shows it."""
         if isinstance(self.run_source, LiveRun):
             self.run_source.record()
+
+    def _repr_mimebundle_(self, **options: Any) -> Any:
+        self.record()
         return super()._repr_mimebundle_(**options)
 
     # -- polling -------------------------------------------------------------------------
@@ -179,20 +183,10 @@ class Playback(SceneWidget):
         return id(moment.state), told, moment.at // tick, moment.topic, moment.playing
 
     def _buttons(self) -> list[Control]:
-        playing = self.speed > 0
-        found = [
-            controls.button("begin", "◂◂", "back to the beginning"),
-            controls.button("back", "◂", "a step back", more="back"),
-            controls.button("play", "❙❙" if playing else "▸", "pause" if playing else "play"),
-            controls.button("forward", "▸❘", "a step forward"),
-            controls.button("slow_motion", "⅛×", "slow motion", pressed=self._slow, more="slow"),
-        ]
-        if self.run_source.live:
-            pressed = self.head is None
-            found.append(controls.button("live", "● live", "back to now", pressed=pressed))
-        else:
-            found.append(controls.button("live", "▸▸", "to the end"))
-        return found
+        now = self.head is None if self.run_source.live else None
+        found = controls.time_buttons("a step", playing=self.speed > 0, now=now, more="back")
+        slow = controls.button("slow_motion", "⅛×", "slow motion", pressed=self._slow, more="slow")
+        return [*found[:-1], slow, found[-1]]
 
     # -- time ----------------------------------------------------------------------------
 
@@ -211,14 +205,18 @@ class Playback(SceneWidget):
     def back(self) -> None:
         """To the previous event."""
         here = self.run_source.end if self.head is None else self.head
-        earlier = [at for at in self.run_source.moments() if at < here]
-        self.stop_at(earlier[-1] if earlier else self.run_source.start)
+        earlier = (at for at in self.times() if at < here)
+        self.stop_at(max(earlier, default=self.run_source.start))
 
     def forward(self) -> None:
         """To the next event; after the last, to now."""
         if self.head is not None:
             here = self.head
-            self.stop_at(next((at for at in self.run_source.moments() if at > here), None))
+            self.stop_at(min((at for at in self.times() if at > here), default=None))
+
+    def times(self) -> Sequence[int]:
+        """At which a step back or forward stops."""
+        return self.run_source.moments()
 
     def play(self) -> None:
         """Play from here in real time, through compressed time faster; or pause."""

@@ -10,9 +10,11 @@ topics ("__consumer_offsets") have none.
 An outage begins when a leader is killed, dies or is paused, and ends when another broker, or the
 same one again, has taken up the leadership of each partition that it led.
 
-Invariant: `add` takes events in the order of the stream, each once.
+Invariants: `add` takes events in the order of the stream, each once; the lines are in the order of
+time, also if a source reports late.
 """
 
+from bisect import insort
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple, TypeAlias
@@ -80,6 +82,7 @@ class Story:
         self._before: dict[TopicPartition, tuple[int, int]] = {}  # the same, of the epoch before
         self._controller = -1
         self._left: dict[tuple[TopicPartition, int], list[int]] = {}  # when a replica left the ISR
+        self._isrs: dict[TopicPartition, int] = {}  # the newest version told, whoever told it
         self._producers: dict[str, tuple[int, int]] = {}  # id and epoch, by transactional id
 
     def add(self, events: Iterable[ClusterEvent]) -> None:
@@ -111,6 +114,13 @@ class Story:
         self._producers[id] = producer, epoch
         return before
 
+    def is_news(self, partition: TopicPartition, version: int) -> bool:
+        """Whether this version of an ISR is newer than all that were told. Without ZooKeeper each
+        replica tells of it."""
+        known = self._isrs.get(partition, -1)
+        self._isrs[partition] = max(known, version)
+        return version > known
+
     def until(self, at: int) -> list[StoryLine]:
         return [line for line in self.lines if line.at <= at]
 
@@ -133,13 +143,19 @@ class Story:
     def _tell(self, event: ClusterEvent, sort: Sort, words: str, short: str, part: str) -> None:
         """`words` has a {} for joined events, if such events are joined."""
         last = next((line for line in reversed(self.lines[-4:]) if line.kind == event.kind), None)
-        if last and "{}" in words and event.at - last.at <= TOGETHER:
+        if last and "{}" in words and abs(event.at - last.at) <= TOGETHER:
             last.parts.append(part)
             last.words = words.format(listed(last.parts))
             last.short = f"{short} ×{len(last.parts)}"
+            if event.at < last.at:
+                self.lines.remove(last)
+                last.at = event.at
+                self._put(last)
         else:
-            line = StoryLine(event.at, sort, words.format(part), short, event.kind, [part])
-            self.lines.append(line)
+            self._put(StoryLine(event.at, sort, words.format(part), short, event.kind, [part]))
+
+    def _put(self, line: StoryLine) -> None:
+        insort(self.lines, line, key=lambda line: line.at)
 
     # -- service -------------------------------------------------------------------------
 
@@ -160,6 +176,8 @@ class Story:
                     for outage in self._open():
                         if outage.broker != data["leader"] or outage.cause != "paused":
                             self._back(outage, {partition}, at)
+            case "topic.created":
+                self._isrs = {it: n for it, n in self._isrs.items() if it.topic != data["topic"]}
             case "isr.changed":
                 for gone in set(data["was"]) - set(data["isr"]):
                     self._left.setdefault((partition_of(data), gone), []).append(at)
@@ -350,7 +368,9 @@ def _elected(story: Story, data: Facts) -> Told | None:
     return (ELECTION if data["clean"] else LOSS), words, "election", change
 
 
-def _isr(story: Story, data: Facts) -> Told:
+def _isr(story: Story, data: Facts) -> Told | None:
+    if "version" in data and not story.is_news(partition_of(data), data["version"]):
+        return None
     was, now = (" ".join(map(str, sorted(data[name]))) for name in ("was", "isr"))
     words = "in sync: {}"
     return NEWS, words, "ISR", f"{partition_of(data)} [{was}] → [{now}]"

@@ -313,6 +313,34 @@ def shrunk(zookeeper: int, quorum: int) -> str:
     return ONLY_WITH if quorum > 1 else BOTH_SHRINK
 
 
+REFUSED_BOTH, LOST_BOTH, LOST_WITH = (
+    "In neither: it refuses, as another one leads",
+    "In both: it is acknowledged, and lost",
+    "Only in the one with ZooKeeper",
+)
+
+
+def wakes() -> Predict:
+    return Predict(
+        "A leader sleeps, another one is elected, and a record with acks=1 waits in the old one's "
+        "socket. It wakes. In which cluster is the record acknowledged, and lost afterwards?",
+        {
+            REFUSED_BOTH: "It refuses what it knows to be wrong. But who would have told it, while "
+            "it slept?",
+            LOST_BOTH: "Each serves what waits in its sockets before it has heard of its "
+            "successor, and truncates the record when it follows. acks=1 waits for nobody else.",
+            LOST_WITH: "A quorum fences the broker, but the broker has to read that first.",
+        },
+        hint="What does a process know that was asleep? What does it do first when it wakes?",
+    )
+
+
+def woken(clusters: Sequence[tuple[Collection[str], Collection[str]]]) -> str:
+    """By what was acknowledged, and what is there: with ZooKeeper, then in a quorum."""
+    lost = ["with acks=1" in heard and "with acks=1" not in there for heard, there in clusters]
+    return {(True, True): LOST_BOTH, (True, False): LOST_WITH}.get(tuple(lost), REFUSED_BOTH)
+
+
 ALL_STOPS, RECORDS_GO, ALL_GOES = (
     "Nothing: a cluster without controllers is no cluster",
     "Records go on, and nothing else",

@@ -7,6 +7,8 @@ from engine.sim.simulation import Simulation
 from oracle.cluster_situation import SESSION_MS, TOPIC, ClusterSituation
 from oracle.situation import Answer, Situation
 
+WITH_ZOOKEEPER = "The cluster's metadata is in ZooKeeper."
+
 
 class EpochAfter(ClusterSituation):
     """Somebody dies. How far does the leader epoch grow?"""
@@ -72,7 +74,8 @@ class EpochAfter(ClusterSituation):
         return sim.epoch(TOPIC) - before
 
     def facts(self) -> list[str]:
-        return [self.role, "Sessions with ZooKeeper end after three seconds of silence."]
+        sessions = "Sessions with ZooKeeper end after three seconds of silence."
+        return [WITH_ZOOKEEPER, self.role, sessions]
 
     def answers(self) -> Sequence[Answer]:
         return [
@@ -146,7 +149,8 @@ class OldLeader(ClusterSituation):
         return (self.ACKED_KEPT if is_there else self.ACKED_LOST, is_there)
 
     def facts(self) -> list[str]:
-        return [f"zookeeper.session.timeout.ms is {SESSION_MS}. min.insync.replicas is 1."]
+        settings = f"zookeeper.session.timeout.ms is {SESSION_MS}. min.insync.replicas is 1."
+        return [WITH_ZOOKEEPER, settings]
 
     def answers(self) -> Sequence[Answer]:
         return [

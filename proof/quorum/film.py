@@ -7,7 +7,7 @@
 A message that never came was lost, or its way was cut, or its receiver had ended.
 """
 
-from bisect import bisect_right
+from bisect import bisect_right, insort
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -64,12 +64,17 @@ class QuorumFilm:
         moments = self.nodes[node]
         return moments[max(0, bisect_right(moments, at, key=lambda it: it.at) - 1)]
 
-    def between(self, first: int, last: int) -> list[FilmedMessage]:
-        """The messages that were on their way at some time between these."""
-        return [it for it in self.messages if it.sent <= last and (it.came or it.sent) >= first]
+    def between(self, first: int, last: int) -> list[tuple[int, FilmedMessage]]:
+        """The messages that were on their way at some time between these, with their numbers."""
+        return [
+            (number, message)
+            for number, message in enumerate(self.messages)
+            if message.sent <= last and (message.came or message.sent) >= first
+        ]
 
     def add(self, at: int, kind: str, words: str, *nodes: int) -> None:
-        self.events.append(QuorumEvent(at, kind, nodes, words))
+        """Events are kept in the order of time, also those that are reported late."""
+        insort(self.events, QuorumEvent(at, kind, nodes, words), key=lambda event: event.at)
 
     def see(self, node: QuorumNode, at: int) -> None:
         """Keep the moment of a node, if it is another one than the last."""

@@ -23,7 +23,6 @@ PAGE = """<!DOCTYPE html><html><head><meta charset="utf-8"><style>
 body { margin: 0; font: 13px/1.4 system-ui, sans-serif; background: var(--jp-layout-color1); }
 body[data-jp-theme-light="false"] { --jp-layout-color1: #111; --jp-ui-font-color1: #eee; }
 main { margin: 8px 0 8px 8px; width: WIDTHpx; }
-.lab-stage .lab-scene * { transition: none !important; animation: none !important; }
 STYLE</style></head><body data-jp-theme-light="LIGHT"><main></main><script>
 SCRIPT
 class Model {
@@ -53,28 +52,39 @@ window.show = (traits) => {
 </script></body></html>"""
 
 
-class PicturePage:
-    """A page with one widget."""
+AT_REST = ".lab-stage .lab-scene * { transition: none !important; animation: none !important; }"
 
-    def __init__(self, page: Page, view: SceneWidget, width: int, *, dark: bool = False) -> None:
+
+class PicturePage:
+    """A page with one widget. Nothing glides in it, unless it `moves`."""
+
+    def __init__(
+        self,
+        page: Page,
+        view: SceneWidget,
+        width: int,
+        *,
+        dark: bool = False,
+        moves: bool = False,
+    ) -> None:
         self.page, self.view = page, view
         page.expose_function("heard", self._heard)
         script = palette.script().replace("export default", "window.brokerlab =")
-        style = view._css
-        html = PAGE.replace("SCRIPT", script).replace("STYLE", str(style))
+        style = str(view._css) if moves else f"{AT_REST}\n{view._css}"
+        html = PAGE.replace("SCRIPT", script).replace("STYLE", style)
         html = html.replace("WIDTH", str(width))
         page.set_content(html.replace("LIGHT", "false" if dark else "true"))
-        page.evaluate("(traits) => show(traits)", self._traits())
+        page.evaluate("(traits) => show(traits)", self.traits())
         self.settle()
 
-    def _traits(self) -> dict[str, Any]:
+    def traits(self) -> dict[str, Any]:
         return {name: getattr(self.view, name) for name in NAMES}
 
     def _heard(self, message: dict[str, Any]) -> dict[str, Any]:
         """As a kernel does, but nobody watches: no thread is started."""
         if "watch" not in message:
             self.view._heard(self.view, message, None)
-        return self._traits()
+        return self.traits()
 
     def darken(self, dark: bool) -> None:
         light = "false" if dark else "true"
@@ -88,7 +98,7 @@ class PicturePage:
 
     def again(self) -> None:
         """Show what the view shows now."""
-        self.page.evaluate("(traits) => model.tell(traits)", self._traits())
+        self.page.evaluate("(traits) => model.tell(traits)", self.traits())
 
     def settle(self) -> None:
         """Wait until the picture is laid out for the width that the page has."""

@@ -39,7 +39,7 @@ def test_batches_fill_are_sent_and_can_be_gone_back_to(page: Page, notebook: Not
     timeline.focus()
     timeline.press("ArrowLeft")
     expect(about).to_contain_text("looking back")
-    stage.get_by_role("button", name="back to the first event").click()
+    stage.get_by_role("button", name="back to the beginning").click()
     expect(about).to_contain_text("1 batch in queues")
     darken(page)
     stage.screenshot(path=SCREENSHOTS / "accumulator_view_dark.png")

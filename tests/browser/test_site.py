@@ -27,7 +27,7 @@ from widgets.ledger import articles
 
 pytestmark = pytest.mark.timeout(1000)  # the first of them has to wait for the site
 
-BACK = re.compile("back to the (beginning|first event)|further back")
+BACK = re.compile("back to the beginning|further back")
 SOURCE = re.compile(r'href="https://github\.com/us/broker-lab/(?:blob|tree)/main/([^"#]+)')
 KILLED, ELECTED = "(SIGKILL)", "new leader:"  # events that the failover tells, within one line
 FAILOVER = "recordings/failover.html"

@@ -93,7 +93,7 @@ def test_a_query_is_watched_gone_back_in_and_kept(
         "aria-pressed", "true"
     )
 
-    view.press("back to the first batch")
+    view.press("back to the beginning")
     expect(view.about).to_contain_text("batch 0 · lag 0 · looking back")
     expect(view.stage).to_contain_text("The table after batch 0")
     expect(view.row("tuna")).to_have_count(0)

@@ -38,6 +38,10 @@ REAL = {
     "fenced": ("fenced-predict", "fenced", "fenced-outcome"),
     "twins": ("twins-predict", "twins-zookeeper", "twins-quorum", "twins", "twins-outcome"),
     "shrink": ("shrink-predict", "shrink", "shrink-run", "shrink-outcome"),
+    "wake": (
+        *("wake-predict", "wake", "wake-run", "wake-outcome"),
+        *("wake-view", "wake-view-quorum", "wake-verdict"),
+    ),
     "minority": ("minority-predict", "minority", "minority-outcome"),
 }
 

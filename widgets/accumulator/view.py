@@ -17,23 +17,18 @@ from widgets import controls
 from widgets.accumulator.history import AccumulatorHistory, Plain
 from widgets.accumulator.scene import ROWS, AccumulatorViewState, header, picture
 from widgets.controls import Control
-from widgets.stage import SceneWidget
-
-PACE = 0.15  # seconds for an event when the run is played
-TIME = frozenset({"seek", "begin", "back", "play", "forward", "live"})
+from widgets.replay.step_view import STEP_ACTS, StepView
 
 
-class AccumulatorView(SceneWidget):
-    ACTS: ClassVar[frozenset[str]] = TIME | {"choose", "page"}
+class AccumulatorView(StepView):
+    ACTS: ClassVar[frozenset[str]] = STEP_ACTS | {"choose", "page"}
+    PACE, STEP = 0.15, "an event"
 
     def __init__(self, producer: Producer | None, kept: Plain | None = None) -> None:
         super().__init__(name="Producer")
         self.producer = producer
         self.history = AccumulatorHistory.of(kept) if kept else AccumulatorHistory()
-        self._head: int | None = None
-        self._turn: float | None = None  # when the next event is shown, while the run is played
         self._page = self._chosen = 0
-        self._drawn: object = None
         self.poll()
 
     @classmethod
@@ -48,9 +43,7 @@ class AccumulatorView(SceneWidget):
         with self.lock:
             if buffer is not None:
                 self.history.add(buffer)
-            if self._turn is not None and time.monotonic() >= self._turn:
-                self._turn = time.monotonic() + PACE
-                self._set((self._head or 0) + 1)
+            self._step_on(time.monotonic())
             self.draw()
             return self._turn is not None or (buffer is not None and not buffer.closed)
 
@@ -74,20 +67,7 @@ class AccumulatorView(SceneWidget):
             self.show(picture(it), self._controls(it))
 
     def _controls(self, it: AccumulatorViewState) -> list[Control]:
-        playing, off = self._turn is not None, not self.history.times
-        found = [
-            controls.button("begin", "◂◂", "back to the first event", off=off),
-            controls.button("back", "◂", "an event back", off=off),
-            controls.button(
-                "play", "❙❙" if playing else "▸", "pause" if playing else "play", off=off
-            ),
-            controls.button("forward", "▸❘", "an event on", off=off),
-        ]
-        if self.producer is not None:
-            pressed = self._head is None
-            found.append(controls.button("live", "● live", "back to now", pressed=pressed))
-        else:
-            found.append(controls.button("live", "▸▸", "to the end", off=off))
+        found = self._time_buttons(live=self.producer is not None)
         many = len(it.moment.partitions)
         if many > ROWS:
             pages = [
@@ -115,46 +95,13 @@ class AccumulatorView(SceneWidget):
         """To a place on the timeline, from 0 to 1."""
         self._go(round(float(share) * self._last))
 
-    def begin(self) -> None:
-        self._go(0)
-
-    def back(self) -> None:
-        self._go((self._last if self._head is None else self._head) - 1)
-
-    def forward(self) -> None:
-        """To the next event; after the last, to now."""
-        self._go(None if self._head is None else self._head + 1)
-
-    def live(self) -> None:
-        self._go(None)
-
-    def play(self) -> None:
-        """Play event by event from here, or from the first if this is the last; or pause."""
-        with self.lock:
-            if self._turn is not None:
-                self._turn = None
-            elif self.history.times:
-                if self._head is None:
-                    self._head = 0
-                self._turn = time.monotonic() + PACE
-            self.draw()
-        self.refresh()
+    @property
+    def _first(self) -> int:
+        return 0
 
     @property
     def _last(self) -> int:
         return len(self.history.times) - 1
-
-    def _go(self, to: int | None) -> None:
-        with self.lock:
-            self._turn = None
-            self._set(to)
-            self.draw()
-
-    def _set(self, to: int | None) -> None:
-        last = to is None or to >= self._last
-        self._head = None if last else max(to or 0, 0)
-        if self._head is None:
-            self._turn = None
 
     # -- the rest --------------------------------------------------------------------------
 

@@ -33,9 +33,10 @@ def decided(notebook: Path) -> dict[str, Decided]:
 
 
 def all_decided(labs: Path) -> dict[str, Decided]:
+    """Where a claim is decided first: a later lab may see it once more."""
     found: dict[str, Decided] = {}
     for notebook in sorted(labs.glob("*.ipynb")):
-        found |= decided(notebook)
+        found = decided(notebook) | found
     return found
 
 

@@ -14,10 +14,10 @@ from engine.cluster.kraft.metadata_log_reader import MetadataEntryKind, Metadata
 from widgets.log.timestamps import moment
 from widgets.metadata_log.layout import MetadataLogViewState
 from widgets.metadata_log.words import purpose
-from widgets.scene import Act, SceneShape, fit, group, rect, text, width_of, wrap
+from widgets.panel_card import PAD, panel_card
+from widgets.scene import SceneShape, fit, text, width_of, wrap
 
 LINE = 17
-PAD = 14
 MOST = 12  # lines of fields
 LONGEST = 2  # lines of one value
 SIZE = 11.5  # of a value
@@ -44,7 +44,8 @@ def panel(state: MetadataLogViewState, top: float) -> tuple[list[SceneShape], fl
     where = f"offset {entry.offset}, epoch {entry.epoch}, written at {moment(entry.at)[11:]} UTC"
     shapes.append(text("where", left, y + 2, fit(where, right - left, 11), look="soft"))
     fields, y = _fields(entry, left, right, y + 22)
-    return _box(state, entry, title, [*shapes, *fields], top, y)
+    place = state.left - 6, top, state.width
+    return panel_card(str(entry.number), title, [*shapes, *fields], place, y)
 
 
 def _fields(
@@ -75,26 +76,3 @@ def _fields(
 
 def _shown(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _box(
-    state: MetadataLogViewState,
-    entry: MetadataLogEntry,
-    title: str,
-    inside: list[SceneShape],
-    top: float,
-    bottom: float,
-) -> tuple[list[SceneShape], float]:
-    x, left = state.left - 6, state.left - 6 + PAD
-    width = state.width - 2 * x
-    bottom -= 4
-    sign = [
-        rect("back", -13, -15, 26, 24, 5, look="clear"),
-        text("sign", 0, 1, "✕", 0, look="soft"),
-    ]
-    shut = group("shut", x + width - 16, top + 18, sign, label="close this",
-                 acts=(Act("shut", None, "close this"),))  # fmt: skip
-    card = rect("panel", x, top, width, bottom - top, 8, look="card")
-    words = fit(title, width - 2 * PAD - 26, bold=True)
-    head = text("title", left, top + 21, words, look="bold")
-    return [group(f"opened {entry.number}", 0, 0, [card, head, shut, *inside])], bottom

@@ -119,19 +119,8 @@ class MetadataLogView(Playback):
             self.choice.first = None
         super().stop_at(at)
 
-    def back(self) -> None:
-        """To the time of the record before, or of another event."""
-        here = self.run_source.end if self.head is None else self.head
-        earlier = [at for at in self._times() if at < here]
-        self.stop_at(max(earlier, default=self.run_source.start))
-
-    def forward(self) -> None:
-        """To the time of the next record, or of another event; after the last, to now."""
-        if self.head is not None:
-            here = self.head
-            self.stop_at(min((at for at in self._times() if at > here), default=None))
-
-    def _times(self) -> list[int]:
+    def times(self) -> list[int]:
+        """Of records, too."""
         own = [entry.at for entry in self.history.entries if entry.record != NO_OP]
         start = self.run_source.start
         return [at for at in (*own, *self.run_source.moments()) if at >= start]

@@ -14,7 +14,7 @@ from proof.quorum.moments import NodeMoment
 from widgets.broker_card import light
 from widgets.quorum.layout import CARD_HEIGHT, QuorumLayout
 from widgets.quorum.words import state_word, wait, whom_it_knows
-from widgets.scene import ABOUT, UP_TO, Act, SceneShape, fit, group, line, rect, text, width_of
+from widgets.scene import UP_TO, Act, SceneShape, chip, fit, group, line, rect, text, width_of
 
 PAD = 12
 CELL, CELL_GAP = 17, 3
@@ -74,9 +74,7 @@ def _log(node: NodeMoment, room: float) -> list[SceneShape]:
         x, word = PAD + place * (CELL + CELL_GAP), str(epoch_of(node, offset))
         look = "leader" if is_committed else "follower"
         told = f"offset {offset}: epoch {word}, {'' if is_committed else 'not '}known as committed"
-        shapes.append(rect(f"cell {offset}", x, 77, CELL, CELL, 3, look=look, label=told))
-        letter = f"letter {look} still"
-        shapes.append(text(f"epoch {offset}", x + CELL / 2, 89.5, word, ABOUT, look=letter))
+        shapes.append(chip(f"cell {offset}", (x, 77), (CELL, CELL), word, look=look, label=told))
     x = PAD + (node.end - first) * (CELL + CELL_GAP) + 3
     told = "its log is empty" if node.end == 0 else end
     return [*shapes, text("end", x, 89.5, told, look="tiny")]

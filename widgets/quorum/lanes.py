@@ -22,6 +22,7 @@ CROSS, APART = 12, 13  # px: the width of its cross; between two lines of words
 class LaneArrow(NamedTuple):
     """A message on its way: its line, and where the line begins and ends."""
 
+    key: str
     shapes: list[SceneShape]
     word: str
     start: tuple[float, float]
@@ -34,8 +35,7 @@ def lanes(plan: QuorumLayout) -> list[SceneShape]:
     for id in plan.laned:
         shapes += _lane(plan, id)
     first, last = plan.window
-    there = plan.film.between(first, last)
-    arrows = [_arrow(plan, number, message) for number, message in enumerate(there)]
+    arrows = [_arrow(plan, *numbered) for numbered in plan.film.between(first, last)]
     shapes += _lines(arrows)
     x, above = plan.x(plan.at), plan.top - 6
     head = rect("head line", x - 1, above, 2, plan.bottom - above, look="leader still")
@@ -113,13 +113,13 @@ def _arrow(plan: QuorumLayout, number: int, message: FilmedMessage) -> LaneArrow
         share = 1 - LOST_AT / abs(plan.y(message.target) - edge - y1)
     x2 = x1 + (plan.x(end) - x1) * share
     y2 = y1 + (plan.y(message.target) - edge - y1) * share
-    key = f"message {number} {message.sent}"
+    key = f"message {number}"
     shapes = [line(key, x1, y1, x2, y2, look=look, label=words if word else "")]
     if is_lost:
         shapes.append(text(f"{key} lost", x2, y2 + 4, "×", ABOUT, look="bad bold still"))
     elif message.came is None:
         shapes.append(circle(f"{key} dot", x2, y2, 3.5, look="traffic still"))
-    return LaneArrow(shapes, word, (x1, y1), (x2, y2), is_lost)
+    return LaneArrow(key, shapes, word, (x1, y1), (x2, y2), is_lost)
 
 
 def _words(plan: QuorumLayout, arrows: list[LaneArrow]) -> list[SceneShape]:
@@ -129,13 +129,16 @@ def _words(plan: QuorumLayout, arrows: list[LaneArrow]) -> list[SceneShape]:
         (it.end[0] - CROSS / 2, it.end[1], CROSS) for it in arrows if it.is_lost
     ]
     shapes: list[SceneShape] = []
-    for word, (x1, y1), (x2, y2) in ((it.word, it.start, it.end) for it in arrows if it.word):
+    for arrow in arrows:
+        if not arrow.word:
+            continue
+        (x1, y1), (x2, y2) = arrow.start, arrow.end
         y = y1 + (LANE - BAND) / 2 * (1 if y2 > y1 else -1)
         x = x1 + (x2 - x1) * (y - y1) / ((y2 - y1) or 1) + 5
-        wide = width_of(word, 11)
+        wide = width_of(arrow.word, 11)
         free = all(abs(y - other) >= APART or x >= left + width or left >= x + wide
                    for left, other, width in taken)  # fmt: skip
         if free and x + wide < plan.right:
             taken.append((x, y, wide))
-            shapes.append(text(f"word {len(taken)}", x, y + 4, word, look="over still"))
+            shapes.append(text(f"{arrow.key} word", x, y + 4, arrow.word, look="over still"))
     return shapes

@@ -128,22 +128,16 @@ class QuorumView(SceneWidget):
 
     def _controls(self) -> list[Control]:
         playing, now = self._turned is not None, self.head is None
-        found = [
-            controls.button("begin", "◂◂", "back to the beginning"),
-            controls.button("back", "◂", "an event back", more="back"),
-            controls.button("play", "❙❙" if playing else "▸", "pause" if playing else "play"),
-            controls.button("forward", "▸❘", "an event on"),
-        ]
+        shown = now if self._is_live else None
+        found = controls.time_buttons("an event", playing=playing, now=shown, more="back")
         if self.quorum:
-            found += [
+            found[-1:] = [
                 controls.button("live", "● now", "back to now", pressed=now),
                 controls.button("wait", "+0.1 s", "let 0.1 seconds pass", on="0.1", off=not now),
                 controls.button("wait", "+1 s", "let a second pass", on="1", off=not now),
             ]
             is_cut = bool(self.quorum.world.network.ways)
         else:
-            words = ("● live", "back to now") if self._is_live else ("▸▸", "to the end")
-            found.append(controls.button("live", *words, pressed=now if self._is_live else None))
             is_cut = self.real is not None and self._is_live and self.real.is_cut
         if is_cut:
             found.append(controls.button("heal", "heal", "make all ways whole", off=not now))

@@ -132,9 +132,5 @@ def _time(slider: Control, way: Walk) -> list[Control]:
     assert place is not None
     return [
         controls.slider("frame", slider["label"], place, 0, last, 1),
-        controls.button("begin", "◂◂", "back to the beginning"),
-        controls.button("back", "◂", "a step back"),
-        controls.button("play", "▸", "play"),
-        controls.button("forward", "▸❘", "a step forward"),
-        controls.button("live", "▸▸", "to the end"),
+        *controls.time_buttons("a step", playing=False),
     ]

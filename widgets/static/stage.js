@@ -1,6 +1,8 @@
 // Draws the scenes of widgets/scene.py, and says what the learner does. No library, no build step.
 //
-// A shape's element is found again by its key, so what moved is moved, and CSS makes it glide.
+// A shape's element is found again by its key, so what moved is moved, and CSS makes it glide. All of
+// a picture glides in the same way, or nothing does: while one scene follows another before the last
+// movement has ended, as in a live run, each shape is at once where the newest scene has it.
 // Everything a mouse can do a keyboard can: Tab to the picture, arrows from shape to shape,
 // Enter or Space to act, Escape to go back to the cell. On a slider left and right are its first two
 // acts. Enter with Shift, Ctrl or Alt belongs to the notebook: it runs a cell. On the full screen a
@@ -11,6 +13,7 @@ const TAGS = { rect: "rect", circle: "circle", travel: "circle", text: "text", g
 const NAMES = { rect: ["x", "y", "width", "height", "rx"], circle: ["cx", "cy", "r"] };
 const ANCHORS = { "-1": "start", 0: "middle", 1: "end" };
 const EVERY = 60; // milliseconds between two words about one drag
+const GLIDE = 250; // milliseconds in which a movement has ended (stage.css)
 const SETTLED = 120; // milliseconds after which a width is told that changes
 const LONG = 25; // letters: words that may be broken into lines
 const TIME = ["begin", "back", "play", "forward", "slow_motion", "live"];
@@ -98,7 +101,7 @@ function geometry(element, kind, where, content, look) {
     element.style.offsetPath = `path("${content}")`;
   } else {
     const [x = 0, y = 0, anchor = -1] = where; // of a chip the third is its width
-    element.style.transform = `translate(${x}px, ${y}px)`;
+    element.style.cssText = `--at: ${x}px ${y}px`;
     if (kind === "path") attribute(element, "d", content);
     if (kind === "group") children(element, content || []);
     if (kind === "chip") children(element, chip(where, look, content));
@@ -149,11 +152,14 @@ function render({ model, el }) {
   globalThis.brokerlabTerms?.(svg);
   svg.addEventListener("animationend", ({ target }) => target.classList.remove("fresh"));
 
+  let glides = 0;
   const draw = () => {
-    const { size, title, shapes } = JSON.parse(model.get("scene"));
-    attribute(svg, "viewBox", `0 0 ${size[0]} ${size[1]}`);
-    ["--wide", "--high"].forEach((name, i) => svg.style.setProperty(name, size[i]));
-    svg.style.minWidth = `${size[0]}px`; // drawn larger where there is room, and never smaller
+    svg.classList.toggle("running", performance.now() < glides);
+    glides = performance.now() + GLIDE;
+    const { size: [wide, high], title, shapes } = JSON.parse(model.get("scene"));
+    attribute(svg, "viewBox", `0 0 ${wide} ${high}`);
+    // Drawn larger where there is room, and never smaller.
+    svg.style.cssText = `--wide: ${wide}; --high: ${high}; min-width: ${wide}px`;
     attribute(svg, "aria-label", title);
     const active = svg.ownerDocument.activeElement;
     const held = svg.contains(active) ? active : null;
@@ -260,6 +266,10 @@ function measuring(frame, send) {
 
 // -- what can be done -----------------------------------------------------------------------
 
+function shapeOf(event) {
+  return event.target.closest?.("[data-does]");
+}
+
 function choose(element, menu, act) {
   if (!element?.acts?.length) return;
   if (element.acts.length > 1) menu.open(element);
@@ -342,7 +352,6 @@ function menus(frame, act) {
 }
 
 function pointing(svg, frame, tip, menu, act) {
-  const found = (event) => event.target.closest?.("[data-does]");
   const light = (kin) => {
     for (const each of svg.querySelectorAll(".lit")) each.classList.remove("lit");
     if (!kin) return;
@@ -366,14 +375,14 @@ function pointing(svg, frame, tip, menu, act) {
     label.match(/[\p{L}\p{N}]+/gu)?.every((word) => textContent.includes(word));
   svg.addEventListener("pointermove", (event) => {
     hint(event.target.closest?.("[aria-label]:not(svg)"), event.clientX, event.clientY);
-    light(found(event)?.kin);
+    light(shapeOf(event)?.kin);
   });
   svg.addEventListener("pointerleave", () => {
     hint(null);
     light(null);
   });
   svg.addEventListener("focusin", (event) => {
-    const element = found(event);
+    const element = shapeOf(event);
     if (!element) return;
     for (const each of svg.querySelectorAll('[tabindex="0"]')) each.setAttribute("tabindex", "-1");
     element.setAttribute("tabindex", "0");
@@ -383,7 +392,7 @@ function pointing(svg, frame, tip, menu, act) {
   });
   svg.addEventListener("focusout", () => hint(null));
   svg.addEventListener("click", (event) => {
-    const element = found(event);
+    const element = shapeOf(event);
     if (!element) return menu.close();
     element.focus({ preventScroll: true });
     if (!element.drag) choose(element, menu, act);
@@ -404,7 +413,7 @@ function dragging(svg, act) {
     if (last && ANSWERS.includes(held.drag)) act.onward();
   };
   svg.addEventListener("pointerdown", (event) => {
-    const element = event.target.closest?.("[data-does]");
+    const element = shapeOf(event);
     if (!element?.drag) return;
     held = element;
     due = 0;
@@ -422,7 +431,7 @@ function dragging(svg, act) {
 function keys(svg, menu, act) {
   const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
   svg.addEventListener("keydown", (event) => {
-    const element = event.target.closest?.("[data-does]");
+    const element = shapeOf(event);
     if (!element) return;
     if (event.key === "Enter" && ANSWERS.includes(element.drag)) act.onward();
     else if (event.key === "Enter" || event.key === " ") choose(element, menu, act);

@@ -16,9 +16,8 @@ import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
-from widgets import controls, palette
-from widgets.controls import Control
-from widgets.stage import SceneWidget
+from widgets import palette
+from widgets.replay.step_view import STEP_ACTS, StepView
 from widgets.stream import batches
 from widgets.stream.feed import Feed
 from widgets.stream.history import Plain, QueryHistory
@@ -28,14 +27,14 @@ from widgets.stream.scene import header, picture
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 
-PACE = 0.7  # seconds for a batch when the run is played
 LEAST_ROWS = 4  # of the lists, so that they don't grow at once
 
 
-class StreamView(SceneWidget):
+class StreamView(StepView):
     _css = palette.for_pages("znodes.css")  # changes are highlighted, as in the tree of znodes
 
-    ACTS: ClassVar[frozenset[str]] = frozenset({"seek", "begin", "back", "play", "forward", "live"})
+    ACTS: ClassVar[frozenset[str]] = STEP_ACTS
+    PACE, STEP = 0.7, "a batch"
 
     def __init__(
         self,
@@ -54,9 +53,6 @@ class StreamView(SceneWidget):
         self.history = QueryHistory()
         self.feed = Feed(query, cluster, table) if query is not None else None
         self._name, self._into = str(getattr(query, "name", None) or ""), into
-        self._head: int | None = None  # the number of a moment since the beginning
-        self._turn: float | None = None  # when the next is shown, while the run is played
-        self._drawn: object = None
         self.poll()
 
     @classmethod
@@ -82,9 +78,7 @@ class StreamView(SceneWidget):
                 self.history.add(told)
             if feed and news:
                 self.trouble = feed.trouble
-            if self._turn is not None and now >= self._turn:
-                self._turn = now + PACE
-                self._step()
+            self._step_on(now)
             self.draw()
             turn = now + self._every if self._turn is None else self._turn
             self.interval = max(min(self._every, turn - now), 0.05)
@@ -119,27 +113,9 @@ class StreamView(SceneWidget):
             now = (*what, view_state.head, view_state.status, self.width)
             if now == self._drawn:
                 return
-            self._drawn = now
+            self._drawn, live = now, bool(self.feed) and not history.ended
             self.about = header(view_state)
-            self.show(picture(view_state), self._buttons(view_state))
-
-    def _buttons(self, view_state: StreamViewState) -> list[Control]:
-        off = not view_state.acts
-        playing, live = view_state.playing, bool(self.feed) and not self.history.ended
-        found = [
-            controls.button("begin", "◂◂", "back to the first batch", off=off),
-            controls.button("back", "◂", "a batch back", off=off),
-            controls.button(
-                "play", "❙❙" if playing else "▸", "pause" if playing else "play", off=off
-            ),
-            controls.button("forward", "▸❘", "a batch on", off=off),
-        ]
-        if live:
-            pressed = self._head is None
-            found.append(controls.button("live", "● live", "back to now", pressed=pressed))
-        else:
-            found.append(controls.button("live", "▸▸", "to the end", off=off))
-        return found
+            self.show(picture(view_state), self._time_buttons(live=live))
 
     # -- time ------------------------------------------------------------------------------
 
@@ -151,56 +127,13 @@ class StreamView(SceneWidget):
                 place = min(int(float(share) * len(seen)), len(seen) - 1)
                 self._go(self.history.forgotten + seen[place])
 
-    def begin(self) -> None:
-        self._go(0)
-
-    def back(self) -> None:
-        with self.lock:
-            self._go((self._end if self._head is None else self._here) - 1)
-
-    def forward(self) -> None:
-        """To the next batch; after the last, to now."""
-        with self.lock:
-            self._go(None if self._head is None else self._here + 1)
-
-    def live(self) -> None:
-        self._go(None)
-
-    def play(self) -> None:
-        """Play batch by batch from here, or from the first if this is the last; or pause."""
-        with self.lock:
-            if self._turn is not None:
-                self._turn = None
-            elif self.history.moments:
-                if self._head is None:
-                    self._head = self.history.forgotten
-                self._turn = time.monotonic() + PACE
-            self.draw()
-        self.refresh()
+    @property
+    def _first(self) -> int:
+        return self.history.forgotten
 
     @property
-    def _here(self) -> int:
-        """The index of the head; its moment may have been dropped."""
-        return max(self._head or 0, self.history.forgotten)
-
-    @property
-    def _end(self) -> int:
+    def _last(self) -> int:
         return self.history.forgotten + len(self.history.moments) - 1
-
-    def _go(self, to: int | None) -> None:
-        with self.lock:
-            self._turn = None
-            self._set(to)
-            self.draw()
-
-    def _step(self) -> None:
-        self._set(None if self._head is None else self._here + 1)
-        if self._head is None:
-            self._turn = None
-
-    def _set(self, to: int | None) -> None:
-        last = to is None or to >= self._end
-        self._head = None if last else max(to or 0, self.history.forgotten)
 
     # -- the rest --------------------------------------------------------------------------
 

@@ -8,14 +8,14 @@ On a narrow page the numbers stand below the data.
 """
 
 from engine.cluster.znode_changes import ZnodeState
-from widgets.scene import Act, SceneShape, fit, group, rect, text, width_of, wrap
+from widgets.panel_card import PAD, panel_card
+from widgets.scene import SceneShape, fit, text, width_of, wrap
 from widgets.znodes.layout import ZnodeViewState
 from widgets.znodes.words import fields, purpose, stat, whose
 
 LINE = 17
 MOST = 12  # lines of data, or watches
 LONGEST = 3  # lines of one value
-PAD = 14
 SIZE = 11.5  # of a value
 NUMBERS = 62  # the width of their names
 APART = 0.5  # where the numbers begin, as a share of the width
@@ -33,7 +33,9 @@ def panel(view_state: ZnodeViewState, top: float) -> Placed:
         return _watcher(view_state, top)
     znode = view_state.tree.nodes.get(view_state.chosen)
     if view_state.chosen and znode is None:
-        return _box(view_state, "gone", f"{view_state.chosen} is not there now.", [], top, top + 32)
+        return _card(
+            view_state, "gone", f"{view_state.chosen} is not there now.", [], top, top + 32
+        )
     return _znode(view_state, znode, top) if znode else ([], top)
 
 
@@ -55,7 +57,7 @@ def _znode(view_state: ZnodeViewState, znode: ZnodeState, top: float) -> Placed:
     start, y = (middle, y + 6) if view_state.wide else (left, bottom + 6)
     numbers, end_of_numbers = _numbers(view_state, znode, start, right, y)
     shapes += [*data, *numbers]
-    return _box(view_state, path, path, shapes, top, max(bottom, end_of_numbers))
+    return _card(view_state, path, path, shapes, top, max(bottom, end_of_numbers))
 
 
 def _data(znode: ZnodeState, left: float, right: float, y: float) -> Placed:
@@ -122,7 +124,7 @@ def _watcher(view_state: ZnodeViewState, top: float) -> Placed:
         y += LINE
     about, end = _session(view_state, left, right, top + 44 if view_state.wide else y + 4)
     key = f"who {view_state.who}"
-    return _box(view_state, key, title, [*shapes, *about], top, max(y, end))
+    return _card(view_state, key, title, [*shapes, *about], top, max(y, end))
 
 
 def _session(view_state: ZnodeViewState, left: float, right: float, y: float) -> Placed:
@@ -134,7 +136,7 @@ def _session(view_state: ZnodeViewState, left: float, right: float, y: float) ->
     return shapes, y + LINE
 
 
-def _box(
+def _card(
     view_state: ZnodeViewState,
     key: str,
     title: str,
@@ -142,16 +144,4 @@ def _box(
     top: float,
     bottom: float,
 ) -> Placed:
-    x, left = view_state.left - 6, _inside(view_state)
-    width = view_state.width - 2 * x
-    bottom -= 4
-    card = rect("panel", x, top, width, bottom - top, 8, look="card")
-    sign = [
-        rect("back", -13, -15, 26, 24, 5, look="clear"),
-        text("sign", 0, 1, "✕", 0, look="soft"),
-    ]
-    shut = group("shut", x + width - 16, top + 18, sign, label="close this",
-                 acts=(Act("shut", None, "close this"),))  # fmt: skip
-    words = fit(title, width - 2 * PAD - 26, bold=True)
-    head = text(f"title {key}", left, top + 21, words, look="bold", label=title)
-    return [group(f"opened {key}", 0, 0, [card, head, shut, *inside])], bottom
+    return panel_card(key, title, inside, (view_state.left - 6, top, view_state.width), bottom)

@@ -38,6 +38,14 @@ def test_heartbeats_go_to_the_one_that_leads_and_a_fenced_broker_is_named():
     assert ("cut", "1-controllers") in acts(drawn(cluster), "session 1")
 
 
+def test_a_broker_that_was_killed_is_fenced_once_the_others_know():
+    cluster = Cluster(controllers=quorum())
+    cluster.kill(2)
+    for other in (1, 3):
+        cluster.change(other, brokers=(1, 3))
+    assert drawn(cluster)["session 2"].label.endswith("with the controllers: fenced")
+
+
 def test_without_a_majority_nobody_leads():
     known = {node: replace(it, role="candidate") for node, it in quorum().items()}
     assert "nobody leads" in drawn(Cluster(controllers=known))["controllers"].label

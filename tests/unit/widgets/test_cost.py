@@ -94,6 +94,13 @@ def test_once_the_dead_one_is_back_its_truncation_tells_the_exact_offsets():
     )
 
 
+def test_its_truncation_tells_what_is_lost_of_a_topic_that_nobody_had_looked_at():
+    """A topic is created, and its leader dies before the next look."""
+    over = outage(ended=START + 3100, cut=[(ORDERS, 2, 4)])
+    words = failover_cost.sentence(over, lambda at: replace(state({}), at=at), START + 9000)
+    assert words.endswith("Lost: 2 records of orders-0 from 2, never committed.")
+
+
 def test_while_it_lasts_it_says_what_is_waited_for():
     waiting = failover_cost.sentence(outage(), UNCHANGED, START + 2500)
     assert waiting == (

@@ -130,6 +130,32 @@ def test_what_happens_later_is_another_line():
     assert len(told(elected(0, 3, 4), elected(5000, 2, 5)).lines) == 2
 
 
+def test_a_source_that_reports_late_has_its_line_where_its_time_is():
+    """A topic was created before a kill; the controller's event comes after that of the kill."""
+    late = told(event("broker.killed", 760, broker=2), event("topic.created", 710, topic="teas"))
+    assert [line.kind for line in late.lines] == ["topic.created", "broker.killed"]
+    joined = told(
+        event("broker.killed", 760, broker=2),
+        event("topic.created", 800, topic="teas"),
+        event("topic.created", 710, topic="cups"),
+    )
+    assert [line.words for line in joined.lines] == [
+        "topic teas, cups created",
+        "broker 2 killed (SIGKILL)",
+    ]
+    assert [line.at - START for line in joined.lines] == [710, 760]
+
+
+def test_a_change_of_the_isr_that_every_replica_tells_is_one_line():
+    """Without ZooKeeper each replica tells of it; a topic that is created again begins anew."""
+    facts = {"topic": "orders", "partition": 0, "was": [2], "isr": [1, 2], "version": 1}
+    changes = [event("isr.changed", 40 * broker, broker, **facts) for broker in (1, 2)]
+    (line,) = told(*changes).lines
+    assert line.words == "in sync: orders-0 [2] → [1 2]"
+    again = told(*changes, event("topic.created", 900, topic="orders"), changes[0])
+    assert len(again.lines) == 2 and again.lines[0].words.count("orders-0") == 2
+
+
 def test_topics_of_kafkas_own_make_no_lines():
     name = "__consumer_offsets"
     assert told(event("topic.created", topic=name), elected(0, 1, 1, topic=name)).lines == []

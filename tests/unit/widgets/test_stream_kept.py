@@ -43,7 +43,7 @@ def test_what_spark_reported_is_a_kept_run():
 
 
 def test_a_kept_run_plays_by_itself_while_it_is_watched(monkeypatch):
-    monkeypatch.setattr("widgets.stream.view.PACE", 0.01)
+    monkeypatch.setattr("widgets.stream.view.StreamView.PACE", 0.01)
     view = StreamView.replay(reports("join"))
     view._heard(view, {"watch": "one", "on": True}, [])
     press(view, "begin")
