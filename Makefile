@@ -148,6 +148,8 @@ $(SITE): $(READY) requirements/site.txt
 
 # For maintainers; `make lock ARGS=--upgrade` takes newer versions. See CONTRIBUTING.md.
 UV     := build/uv/bin/uv
+# What the kernel in a browser replaces, or cannot have.
+NOT_THERE := jupyterlab-widgets pexpect psutil ptyprocess widgetsnbextension
 FREEZE  = $(UV) pip compile -q --universal --generate-hashes --no-emit-index-url \
               --no-emit-find-links --custom-compile-command 'make lock' $(ARGS)
 
@@ -156,6 +158,9 @@ lock: $(UV) ## resolve pyproject.toml into requirements/ anew (for maintainers)
 	$(FREEZE) --all-extras --group dev --output-file requirements/all.txt pyproject.toml
 	$(FREEZE) --all-extras -c requirements/all.txt --output-file requirements/lab.txt pyproject.toml
 	$(FREEZE) --group site -c requirements/all.txt --output-file requirements/site.txt
+	$(FREEZE) --group lite -c requirements/all.txt --output-file requirements/lite.txt
+	$(FREEZE) --group browser --python-version 3.14 -c requirements/all.txt \
+	    $(foreach name,$(NOT_THERE),--no-emit-package $(name)) --output-file requirements/browser.txt
 
 $(UV):
 	$(PYTHON) -m venv build/uv

@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from engine.browser import needs_processes
 from engine.cluster import debug_client, defaults, resources
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.broker_processes import BrokerProcesses
@@ -106,6 +107,7 @@ class Cluster:
 
         `report` is called with a line that says what is being waited for.
         """
+        needs_processes("A cluster")
         if brokers < 1:
             raise invalid_config(f"a cluster has brokers, not {brokers}")
         ensemble.check(zookeepers, zookeeper)

@@ -1,0 +1,19 @@
+"""What the kernel in a browser tab does when it starts: it takes the guide along.
+
+The wheel puts this file where IPython looks for its settings (lite/wheels.py). The packages and the
+modules beside the notebooks are imported from wheels. The kernel's folder is the browser's storage.
+Nothing is imported from there: each look at it is a message to another thread of the browser.
+"""
+
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+STORAGE = "/drive"
+
+sys.path[:] = [folder for folder in sys.path if folder and not folder.startswith(STORAGE)]
+sys.path.append(str(Path(find_spec("engine").origin).parents[1] / "labs"))
+
+c = get_config()  # noqa: F821 - IPython puts it here
+c.InteractiveShellApp.ignore_cwd = True
+c.InteractiveShellApp.extensions.append("widgets.guide")
