@@ -113,6 +113,8 @@ def put_together() -> list[str]:
         if wheel.parent == sources.WHEELS or wheel.name.startswith(KERNEL_WHEELS):
             shutil.copy(wheel, sources.PYODIDE)
     wheels.build(sources.PYODIDE)
+    for wheel in sources.PYODIDE.glob("jedi-*.whl"):
+        wheels.thin_out(wheel)
     return lock.write(sources.PYODIDE, sources.PYODIDE.glob("*.whl"))
 
 
@@ -140,6 +142,7 @@ def settings(names: Sequence[str]) -> dict[str, object]:
         "jupyter-lite-schema-version": 0,
         "jupyter-config-data": {
             "appName": "Broker Lab",
+            "exposeAppInBrowser": True,  # for tests
             "faviconUrl": "./lab/favicon.ico",
             "litePluginSettings": {f"{EXTENSION}:kernel": kernel},
             "settingsOverrides": json.loads(overrides.read_text(encoding="utf-8")),
