@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
-from lite import contents, lock, sources, wheels
+from lite import contents, lock, playground_page, sources, wheels
 
 PYODIDE_FILES = (
     *("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm"),
@@ -43,6 +43,7 @@ def main() -> None:
         names = put_together()
         say("The labs, and what they link to; JupyterLite around them")
         build_site(names)
+        playground_page.write(sources.SITE / "playground", sources.PYODIDE / lock.FILE)
     except BuildError as error:
         raise SystemExit(f"make lite: {error}") from error
     built = [path for path in sources.SITE.rglob("*") if path.is_file()]

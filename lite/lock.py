@@ -16,8 +16,6 @@ from pathlib import Path
 from typing import Any
 
 FILE = "pyodide-lock.json"
-# What pages of ours need: the simulator and pictures, but no IPython.
-NEEDED_BY_ENGINE = ("brokerlab", "cramjam", "kazoo", "kio", "typing-extensions")
 
 
 def normal(name: str) -> str:

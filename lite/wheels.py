@@ -9,8 +9,8 @@
 
     jedi-0.20.1-py2.py3-none-any.whl             as it was, without the stubs of other packages
 
-Completion needs jedi, of whose 5,600 files 4,800 describe packages that are not here. To unpack them
-took a third of the time until a kernel was ready.
+Completion needs jedi, of whose 5,600 files 4,800 describe packages that are not here. To unpack
+them took a third of the time until a kernel was ready.
 
 The engine reads kio's declarations of messages, and nothing else of kio (engine/wire/schema.py). So
 the version is the one that is installed, and the messages are the same.

@@ -1,6 +1,6 @@
 """The digest of a simulated run: of every state, event and message. It runs here and in Pyodide.
 
-    python tests/lite/digests.py '[[7, false], [7, true]]'      seeds, and whether without ZooKeeper
+python tests/lite/digests.py '[[7, false], [7, true]]'      seeds, and whether without ZooKeeper
 """
 
 import hashlib

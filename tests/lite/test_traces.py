@@ -19,8 +19,9 @@ RUNS_TIMEOUT_S = 540
 
 
 def printed(*command: object) -> list[str]:
+    words = [str(it) for it in command]
     done = subprocess.run(
-        [str(it) for it in command], capture_output=True, text=True, timeout=RUNS_TIMEOUT_S
+        words, capture_output=True, text=True, timeout=RUNS_TIMEOUT_S, check=False
     )
     assert done.returncode == 0, done.stderr[-2000:]
     found: list[str] = json.loads(done.stdout)
