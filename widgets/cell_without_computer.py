@@ -22,7 +22,7 @@ from widgets.cells import IMPORTED, Cell, Code, Notebook
 from widgets.saved import Output, with_outputs
 
 NO_THREAD = "can't start new thread"  # Python's own words
-NO_SYSTEM = {errno.ENOTSUP, errno.ENOSYS, errno.EHOSTUNREACH, errno.EAFNOSUPPORT, 138}
+NO_SYSTEM = {errno.ENOTSUP, errno.ENOSYS, errno.EHOSTUNREACH, errno.EAFNOSUPPORT}
 RECORDED = "Below is what this cell showed on a computer."
 CHANGED = "Nothing is recorded of a cell that was changed."
 
@@ -50,12 +50,12 @@ class CellsWithoutComputer:
         return ""
 
     def leave_out(self, source: str) -> None:
-        """Take away the names that this cell would have made."""
+        """Take away the names that this cell would have made; what it has imported is right."""
         code = Code(source)
         for name in code.makes:
+            self._absent.add(name)
             if code.how[name] != IMPORTED:
                 self._names.pop(name, None)
-                self._absent.add(name)
 
 
 def show(reason: str, cell: Cell | None, book: Notebook | None) -> None:

@@ -8,6 +8,8 @@
 
 import stage from "./stage.js";
 
+const LATE = 3000; // milliseconds; then the page begins without a service worker
+
 const [progress, picture, tools] = ["progress", "picture", "tools"].map((id) => document.getElementById(id));
 const [mode, clock, verdict, checked] = ["mode", "clock", "verdict", "checked"].map((id) => document.getElementById(id));
 
@@ -99,6 +101,19 @@ function begin() {
   };
 }
 
-// The second visit needs no network. Where storage is refused, the browser's own cache may do.
-navigator.serviceWorker?.register("service-worker.js").catch(() => console.info("Nothing is kept for the next visit."));
-begin();
+// The second visit needs no network: what Python loads is kept by a service worker, which therefore
+// has to be there first. Where storage is refused nothing is kept, and the page works all the same.
+async function keep() {
+  const { serviceWorker } = navigator;
+  if (!serviceWorker || serviceWorker.controller) return;
+  const taken = new Promise((done) => serviceWorker.addEventListener("controllerchange", done, { once: true }));
+  const late = new Promise((done) => setTimeout(done, LATE));
+  try {
+    await serviceWorker.register("service-worker.js");
+    await Promise.race([taken, late]);
+  } catch (error) {
+    console.info(`Nothing is kept for the next visit: ${error.message}`);
+  }
+}
+
+keep().then(begin);

@@ -5,7 +5,16 @@
 
 const KEPT = "playground-@VERSION@";
 
-addEventListener("install", () => skipWaiting());
+const PAGE = ["./", "favicon.svg", "playground.css", "playground.js", "stage.js", "widgets.css", "worker.js"];
+
+// The page itself was loaded before this worker was there.
+async function install() {
+  const cache = await caches.open(KEPT);
+  await cache.addAll(PAGE);
+  await skipWaiting();
+}
+
+addEventListener("install", (event) => event.waitUntil(install()));
 addEventListener("activate", (event) => {
   const old = (name) => name.startsWith("playground-") && name !== KEPT;
   const tidy = async () => {
@@ -17,7 +26,7 @@ addEventListener("activate", (event) => {
 
 async function answer(request) {
   const cache = await caches.open(KEPT);
-  const kept = await cache.match(request);
+  const kept = await cache.match(request, { ignoreSearch: true });
   if (kept) return kept;
   const found = await fetch(request);
   if (found.ok) await cache.put(request, found.clone());

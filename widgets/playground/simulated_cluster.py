@@ -93,6 +93,8 @@ class SimulatedCluster:
 
     def restart(self, node: int | str) -> None:
         if isinstance(node, int):
+            if self._world.nodes[node].current is not None:
+                self._world.kill(node)
             self._world.start(node)
         else:
             self._world.metadata.restart_server(self._server(node))
