@@ -25,6 +25,7 @@ EXTENSION = "@jupyterlite/pyodide-kernel-extension"
 # The kernel's own wheels: itself, and what it puts in place of packages that need a computer.
 KERNEL_WHEELS = ("ipykernel", "piplite", "pyodide_kernel", "widgetsnbextension-4")
 APPS = ("lab", "notebooks", "tree")
+OWN_PYODIDE = "./static/pyodide/pyodide.mjs"
 MB = 1_000_000
 
 
@@ -125,16 +126,20 @@ def build_site(names: Sequence[str]) -> None:
     contents.gather(files)
     (sources.LITE_DIR / "jupyter-lite.json").write_text(json.dumps(settings(names)), "utf-8")
     shutil.rmtree(sources.SITE, ignore_errors=True)
+    for memory in sources.WORK.glob(".jupyterlite.doit*"):  # of what was built, and is gone now
+        memory.unlink()
     tool = [sys.executable, "-m", "jupyterlite_core", "build", "--no-sourcemaps"]
     places = ["--lite-dir", sources.LITE_DIR, "--output-dir", sources.SITE, "--contents", files]
     apps = [f"--apps={app}" for app in APPS]
     run([*tool, *map(str, places), *apps], "JupyterLite could not be built", sources.WORK)
+    if OWN_PYODIDE not in (sources.SITE / "jupyter-lite.json").read_text(encoding="utf-8"):
+        raise BuildError("JupyterLite has left out the settings: its kernel would ask another site")
 
 
 def settings(names: Sequence[str]) -> dict[str, object]:
     """What JupyterLite is told: no address outside of the site, all packages at the start."""
     kernel = {
-        "pyodideUrl": "./static/pyodide/pyodide.mjs",
+        "pyodideUrl": OWN_PYODIDE,
         "disablePyPIFallback": True,
         "loadPyodideOptions": {"packages": list(names)},
     }

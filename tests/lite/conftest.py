@@ -8,8 +8,9 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import pytest
 
 from lite.sources import SITE
+from tests.browser.conftest import browser
 
-__all__ = ["SITE"]
+__all__ = ["SITE", "browser"]
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
