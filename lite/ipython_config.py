@@ -7,18 +7,18 @@ Nothing is imported from there: each look at it is a message to another thread o
 
 import sys
 from contextlib import suppress
-from importlib.util import find_spec
 from pathlib import Path
+from sysconfig import get_path
 
 STORAGE = "/drive"
 
 sys.path[:] = [folder for folder in sys.path if folder and not folder.startswith(STORAGE)]
-sys.path.append(str(Path(find_spec("engine").origin).parents[1] / "labs"))
+sys.path.append(str(Path(get_path("purelib"), "labs")))
 
 # The kernel has put an empty module in place of Python's own. Log directories are locked with it.
 with suppress(KeyError):
     del sys.modules["fcntl"]
 
-c = get_config()  # noqa: F821 - IPython puts it here
+c = get_config()  # type: ignore[name-defined]  # noqa: F821 - IPython puts it here
 c.InteractiveShellApp.ignore_cwd = True
 c.InteractiveShellApp.extensions.append("widgets.guide")

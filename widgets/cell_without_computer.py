@@ -63,7 +63,8 @@ def show(reason: str, cell: Cell | None, book: Notebook | None) -> None:
     outputs = recorded(cell, book)
     more = CHANGED if cell is None else RECORDED if outputs else ""
     words = f"> **Not in a browser tab.** {reason} {more}"
-    display({"text/markdown": words, "text/plain": words}, raw=True)  # type: ignore[no-untyped-call]
+    told = {"text/markdown": words, "text/plain": words}
+    display(told, raw=True)  # type: ignore[no-untyped-call]
     for output in outputs:
         came_out.show(output)
 

@@ -45,7 +45,12 @@ IMAGE = re.compile(r"!\[([^]]*)]\(map\.svg\)")
 OBJECT = (
     '<object class="map" type="image/svg+xml" data="../_static/map.svg" aria-label="\\1"></object>'
 )
-OFFER = re.compile(r"^- <strong>Try it here.*?(?=^- )", re.MULTILINE | re.DOTALL)
+LAB = "lite/lab/index.html?path=labs/02_replication.ipynb"
+OFFER = f"""\
+- <strong>Try it here: <a href="lite/playground/">a cluster in this tab</a></strong>, to kill, cut
+  and slow by hand, or <a href="{LAB}">the labs in this tab</a>. Nothing is installed.
+"""
+FIRST_OFFER = "- **[Recordings]"  # what the first page offers otherwise
 EXPORT = "export default { render };"
 
 
@@ -95,7 +100,9 @@ def gather(pages: Path, *, offers_lite: bool) -> None:
     for notebook in sorted((ROOT / "labs").glob("*.ipynb")):
         stills.explain(notebook, pages / "labs" / notebook.name)
     start = (HERE / "index.md").read_text(encoding="utf-8")
-    start = start if offers_lite else OFFER.sub("", start)
+    assert FIRST_OFFER in start, f"index.md has no line that begins with {FIRST_OFFER}"
+    if offers_lite:
+        start = start.replace(FIRST_OFFER, OFFER + FIRST_OFFER)
     (pages / "index.md").write_text(_named(_moved_up(start)), encoding="utf-8")
     recordings.write(pages / "recordings", RUNS)
 

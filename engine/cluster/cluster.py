@@ -107,9 +107,7 @@ class Cluster:
 
         `report` is called with a line that says what is being waited for.
         """
-        needs_processes("A cluster")
-        if brokers < 1:
-            raise invalid_config(f"a cluster has brokers, not {brokers}")
+        _check(brokers)
         ensemble.check(zookeepers, zookeeper)
         check_controllers(metadata, controllers, zookeepers, zookeeper)
         self._scratch = Scratch() if data is None else None
@@ -584,3 +582,9 @@ class Cluster:
         reporter = KafkaReporter(node, self._zookeeper_view.ask) if node.is_kafka else None
         self._observer.report(number, reporter)
         return self._processes.add(node)
+
+
+def _check(brokers: int) -> None:
+    needs_processes("A cluster")
+    if brokers < 1:
+        raise invalid_config(f"a cluster has brokers, not {brokers}")

@@ -47,12 +47,8 @@ class Scratch:
     def remove(self) -> None:
         """Remove the directory now. All children have ended."""
         self._close()
-        try:
-            if self._sweeper is not None:
-                self._sweeper.wait(REMOVE_WAIT_S)
-        except subprocess.TimeoutExpired:
-            self._sweeper.kill()
-            self._sweeper.wait()
+        if self._sweeper is not None:
+            _await(self._sweeper)
         shutil.rmtree(self.path, ignore_errors=True)  # if the shell has failed
 
     def _close(self) -> None:
@@ -71,6 +67,14 @@ def _sweeper(path: Path, reader: int) -> subprocess.Popen[bytes]:
         stderr=subprocess.DEVNULL,
         start_new_session=True,  # interrupting the kernel must not interrupt this
     )
+
+
+def _await(sweeper: subprocess.Popen[bytes]) -> None:
+    try:
+        sweeper.wait(REMOVE_WAIT_S)
+    except subprocess.TimeoutExpired:
+        sweeper.kill()
+        sweeper.wait()
 
 
 _open: weakref.WeakSet[Scratch] = weakref.WeakSet()

@@ -107,11 +107,11 @@ class SimulatedCluster:
         for machine in self._machines(other):
             self._world.slow(one, machine, ms)
 
-    def heal(self, one: int | str | None = None, other: int | str | None = None) -> None:
+    def heal(self, one: int | str, other: int | str) -> None:
         for machine in self._machines(other):
             self._world.heal(one, machine)
 
-    def _machines(self, end: int | str | None) -> list[int | str | None]:
+    def _machines(self, end: int | str) -> list[int | str]:
         """The machines at this end of a link."""
         return [*self._world.metadata.machines] if end in NAMED else [end]
 
