@@ -5,6 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 SITE   := $(VENV)/.site
+LITE   := $(VENV)/.lite
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 LOCKS  := requirements/build.txt requirements/all.txt
 GUIDE  := labs/.ipython/ipython_kernel_config.py
@@ -29,10 +30,10 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help setup lab test long order streams advanced check browser real site bench peers storm chaos rehearse student answers classroom docs lock clean
+.PHONY: help setup lab test long order streams advanced check browser real site lite lite-test bench peers storm chaos rehearse student answers classroom docs lock clean
 
 help: ## this list
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' Makefile
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-11s%s\n", $$1, $$2 }' Makefile
 	@echo "ARGS=... is passed on: make test ARGS='-k index', make lab ARGS=--no-browser"
 
 setup: $(READY) ## make .venv with the locked dependencies (Python 3.11 to 3.14, or PYTHON=...)
@@ -42,12 +43,12 @@ lab: $(READY) ## open JupyterLab on labs/00_start.ipynb
 
 test: $(READY) ## run the tests that need neither a browser nor Spark, and the labs
 	$(BIN)/pytest -n 4 --dist loadscope -m 'not long and not spark and not advanced' \
-	    --ignore tests/browser --ignore tests/real tests \
+	    --ignore tests/browser --ignore tests/lite --ignore tests/real tests \
 	    $(if $(LABS),$(NBVAL) $(LABS)) $(ARGS)
 
 long: $(READY) ## the longer tests: crashes in a row, every strategy, all examples
 	$(BIN)/pytest -n 2 --dist loadscope -m 'long or hypothesis' --hypothesis-profile long \
-	    --ignore tests/browser --ignore tests/real tests $(ARGS)
+	    --ignore tests/browser --ignore tests/lite --ignore tests/real tests $(ARGS)
 
 order: $(READY) ## the labs' cells twice, shuffled, interrupted; or ARGS='-k 03'
 	$(BIN)/pytest tests/labs/orders.py $(ARGS)
@@ -66,11 +67,19 @@ check: $(READY) ## lint, format, types, layers
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-cache --no-logo
 
-browser: $(READY) $(SITE) ## drive the lab in a real Chromium or Chrome (or BROWSER_PATH=...)
-	$(BIN)/pytest -n 3 --dist loadscope --no-loadscope-reorder -m 'not long' tests/browser $(ARGS)
+browser: $(READY) $(SITE) lite ## drive the lab in a real Chromium or Chrome (or BROWSER_PATH=...)
+	$(BIN)/pytest -n 3 --dist loadscope --no-loadscope-reorder -m 'not long' \
+	    tests/browser tests/lite $(ARGS)
 
-site: $(READY) $(SITE) ## build the site into build/site/: recordings to play, labs, docs
-	PYTHONPATH=labs $(BIN)/python docs/site/build.py $(ARGS)
+site: $(READY) $(SITE) ## build the site into build/site/, with build/lite/ if it is there
+	PYTHONPATH=labs $(BIN)/python docs/site/build.py \
+	    $(if $(wildcard build/lite/playground),--lite build/lite) $(ARGS)
+
+lite: $(READY) $(LITE) ## build the lab for a browser tab into build/lite/ (needs npm)
+	$(BIN)/python -m lite
+
+lite-test: lite ## drive it in Chromium: labs from end to end, traces, no network (needs Node)
+	$(BIN)/pytest tests/lite $(ARGS)
 
 real: $(READY) ## real Kafka 2.8.2, its tools and Streams with our brokers (needs Maven and a JDK)
 	$(BIN)/python -m tests.real.jars
@@ -146,8 +155,14 @@ $(SITE): $(READY) requirements/site.txt
 	$(PIP) install -q --require-hashes -r requirements/site.txt
 	@touch $@
 
+$(LITE): $(READY) requirements/lite.txt
+	$(PIP) install -q --require-hashes -r requirements/lite.txt
+	@touch $@
+
 # For maintainers; `make lock ARGS=--upgrade` takes newer versions. See CONTRIBUTING.md.
 UV     := build/uv/bin/uv
+# What the kernel in a browser replaces, or cannot have.
+NOT_THERE := jupyterlab-widgets pexpect psutil ptyprocess widgetsnbextension
 FREEZE  = $(UV) pip compile -q --universal --generate-hashes --no-emit-index-url \
               --no-emit-find-links --custom-compile-command 'make lock' $(ARGS)
 
@@ -156,6 +171,9 @@ lock: $(UV) ## resolve pyproject.toml into requirements/ anew (for maintainers)
 	$(FREEZE) --all-extras --group dev --output-file requirements/all.txt pyproject.toml
 	$(FREEZE) --all-extras -c requirements/all.txt --output-file requirements/lab.txt pyproject.toml
 	$(FREEZE) --group site -c requirements/all.txt --output-file requirements/site.txt
+	$(FREEZE) --group lite -c requirements/all.txt --output-file requirements/lite.txt
+	$(FREEZE) --group browser --python-version 3.14 -c requirements/all.txt \
+	    $(foreach name,$(NOT_THERE),--no-emit-package $(name)) --output-file requirements/browser.txt
 
 $(UV):
 	$(PYTHON) -m venv build/uv

@@ -19,7 +19,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = ("engine", "oracle", "proof", "sparkstreams", "widgets")
-CODE = (*PACKAGES, "labs", "tests", "bench")
+CODE = (*PACKAGES, "labs", "lite", "tests", "bench")
 FILE_LINES, FUNCTION_LINES = 400, 50  # of code: comments and docstrings left out
 LINE_LENGTH = 100
 PART_LINES = 4_000  # of code, in each package: wire, storage, broker, broker/handlers ...

@@ -33,10 +33,11 @@ def came_out(line: str, cell: str) -> None:
         print(SILENT)
     else:
         for output in outputs:
-            _show(output)
+            show(output)
 
 
-def _show(output: Output) -> None:
+def show(output: Output) -> None:
+    """Show a saved output below the cell that runs."""
     if output["output_type"] == "stream":
         print("".join(output["text"]), end="")
     else:

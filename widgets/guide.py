@@ -20,7 +20,6 @@ Invariant: when a lab runs from top to bottom, nothing of this is shown.
 import builtins
 import os
 import sys
-import threading
 import traceback
 from collections.abc import Set
 from contextlib import suppress
@@ -29,8 +28,11 @@ from types import FrameType, TracebackType
 from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
-from widgets import came_out, kernel_log
+from engine.browser import IN_BROWSER
+from widgets import background, came_out, cell_without_computer, kernel_log
+from widgets.cell_without_computer import CellsWithoutComputer
 from widgets.cells import Cell, Code, Notebook
+from widgets.progress.plan import LABS
 
 AGAIN = "What cells have done stays done: this section, from its heading on, is a fresh start."
 MORE = "%tb in a cell of its own shows where this comes from."
@@ -193,6 +195,10 @@ class Guide:
         book = self._book
         return {name: book.maker(name, place) if book else None for name in sorted(names)}
 
+    def place(self) -> tuple[Cell | None, Notebook | None]:
+        """Where the running cell stands, if it is one of a lab and was not changed."""
+        return self._place(), self._book
+
     def _place(self) -> Cell | None:
         """The place of the running cell; the notebook is found by its cells, the last one first."""
         last = self._book.path if self._book else self._folder / _opened()
@@ -271,7 +277,8 @@ def _and(names: dict[str, Cell]) -> str:
 def load_ipython_extension(shell: Shell) -> None:
     kernel_log.attach(shell)
     came_out.attach(shell)
-    guide = Guide(shell, Path.cwd())
+    guide = Guide(shell, LABS if IN_BROWSER else Path.cwd())
+    without_computer = CellsWithoutComputer(shell.user_ns)
 
     def begin(info: Any) -> None:
         guide.begin(info.raw_cell or "")
@@ -279,7 +286,7 @@ def load_ipython_extension(shell: Shell) -> None:
     def done(result: Any) -> None:
         with suppress(KeyboardInterrupt):  # too late: the cell has ended
             for cluster in guide.end():  # this takes some time, in a thread
-                threading.Thread(target=cluster.stop, daemon=True).start()
+                background.once(cluster.stop)
             if not result.success:
                 guide.failed()
             elif said := guide.done():
@@ -292,6 +299,9 @@ def load_ipython_extension(shell: Shell) -> None:
         where: TracebackType | None,
         tb_offset: int | None = None,
     ) -> None:
+        if IN_BROWSER and (reason := without_computer.reason(error)):
+            without_computer.leave_out(guide.source)
+            return cell_without_computer.show(reason, *guide.place())
         if said := guide.explain(error):
             error._render_traceback_ = lambda: [said]  # as IPython lets an exception show itself
         ran = any(_module(frame) == CELL for frame, _ in traceback.walk_tb(where))

@@ -12,13 +12,14 @@ import errno
 import logging
 from typing import Any
 
-from zmq import ZMQError
+ZMQ = "zmq"  # the package; a kernel in a browser has none
 
 
 def told(record: logging.LogRecord) -> bool:
     """Whether it is logged: all but what was sent to a closed socket."""
     error = record.exc_info[1] if record.exc_info else None
-    return not (isinstance(error, ZMQError) and error.errno == errno.ENOTSOCK)
+    of_zmq = type(error).__module__.partition(".")[0] == ZMQ
+    return not (of_zmq and getattr(error, "errno", None) == errno.ENOTSOCK)
 
 
 def attach(shell: Any) -> None:

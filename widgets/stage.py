@@ -16,7 +16,8 @@ tells the height, too: ClusterView then leaves out what has no room (`height`).
 `poll` runs in a thread of its own, not in the kernel's event loop: the loop is blocked while a cell
 runs, which is when there is most to see, and a broker that hangs must not block the kernel. The
 thread runs while a page shows the widget. It ends with the widget, or when `poll` returns False,
-and starts again when the widget comes into view or the learner acts.
+and starts again when the widget comes into view or the learner acts. In a browser tab, which has no
+threads, the kernel's loop takes its place (background.py).
 
 In a notebook an output keeps a still besides, for readers without a kernel (stills.py).
 
@@ -33,7 +34,7 @@ from typing import Any, ClassVar
 import anywidget
 import traitlets
 
-from widgets import palette, stills
+from widgets import background, palette, stills
 from widgets.controls import Control
 from widgets.scene import Scene
 
@@ -74,7 +75,7 @@ class SceneWidget(anywidget.AnyWidget):
         self.lock = threading.RLock()  # polls and acts come from several threads
         self._watchers: set[str] = set()  # views on pages
         self._wake = threading.Event()
-        self._refresh: threading.Thread | None = None
+        self._looks = False  # polls, in a thread of its own
         self._closed = False
         self.on_msg(self._heard)
         # JupyterLab sends acts to a subshell of the kernel, so that they don't wait for a running
@@ -158,16 +159,15 @@ class SceneWidget(anywidget.AnyWidget):
 
     def later(self, work: Callable[..., object], *facts: Any) -> None:
         """Do something slow, such as a restart, in a thread of its own."""
-        threading.Thread(target=self._try, args=(work, *facts), daemon=True).start()
+        background.once(self._try, work, *facts)
 
     def refresh(self) -> None:
         """Poll now, and continue to poll while a page shows it."""
         with self.lock:
-            if self._refresh is None and self._goes_on():
-                self._refresh = threading.Thread(
-                    target=self._keep_looking, name=f"refresh {type(self).__name__}", daemon=True
-                )
-                self._refresh.start()
+            if not self._looks and self._goes_on():
+                self._looks = True
+                name = f"refresh {type(self).__name__}"
+                background.keep(self._keep_looking(), self._wake, name)
         self._wake.set()
 
     def wake(self) -> None:
@@ -204,7 +204,7 @@ class SceneWidget(anywidget.AnyWidget):
             (self._watchers.add if on else self._watchers.discard)(view)
         self.refresh()
 
-    def _keep_looking(self) -> None:
+    def _keep_looking(self) -> background.Looks:
         more = True
         while more:
             began = time.monotonic()
@@ -214,11 +214,11 @@ class SceneWidget(anywidget.AnyWidget):
             except Exception as error:  # told where the learner looks
                 more, self.trouble = False, f"The picture stands still: {error!r}"
             if more:
-                self._wake.wait(max(self.interval - (time.monotonic() - began), 0))
+                yield max(self.interval - (time.monotonic() - began), 0)
             with self.lock:
                 more = self._goes_on() and (more or self._wake.is_set())
                 if not more:
-                    self._refresh = None
+                    self._looks = False
 
     def _goes_on(self) -> bool:
         with self.lock:

@@ -1,6 +1,7 @@
 """The whole site, from this tree, into build/site/ or a new folder that is named:
 
     PYTHONPATH=labs python docs/site/build.py [FOLDER] [--repository https://github.com/ME/broker-lab]
+                                              [--lite build/lite]
 
     docs/*.md, labs/*.ipynb ──> build/pages/ ── Sphinx, conf.py ──┐
     recordings ── widgets.site ──> films, a still of each ────────┤
@@ -8,7 +9,8 @@
     widgets/static/ ──> stage.js, widgets.css ────────────────────┴──> build/site/ ── links.py
 
 No lab is run: what is saved of it (labs/.saved/) is shown to those who ask, and the films are made
-from the recordings in labs/recorded/. The site needs neither a server nor a network.
+from the recordings in labs/recorded/. The site needs neither a server nor a network. `--lite` puts
+the browser edition into it, which does need a server, and offers it on the first page.
 """
 
 import argparse
@@ -43,10 +45,16 @@ IMAGE = re.compile(r"!\[([^]]*)]\(map\.svg\)")
 OBJECT = (
     '<object class="map" type="image/svg+xml" data="../_static/map.svg" aria-label="\\1"></object>'
 )
+LAB = "lite/lab/index.html?path=labs/02_replication.ipynb"
+OFFER = f"""\
+- <strong>Try it here: <a href="lite/playground/">a cluster in this tab</a></strong>, to kill, cut
+  and slow by hand, or <a href="{LAB}">the labs in this tab</a>. Nothing is installed.
+"""
+FIRST_OFFER = "- **[Recordings]"  # what the first page offers otherwise
 EXPORT = "export default { render };"
 
 
-def main(out: Path) -> None:
+def main(out: Path, lite: Path | None = None) -> None:
     began = time.monotonic()
     if out == USUAL:
         shutil.rmtree(out, ignore_errors=True)
@@ -55,7 +63,7 @@ def main(out: Path) -> None:
     pages = out.parent / f"{out.name}-pages"
     shutil.rmtree(pages, ignore_errors=True)
     print(f"The repository: {address() or 'not known; name it by --repository URL'}")
-    gather(pages)
+    gather(pages, offers_lite=lite is not None)
     print("Making films of the recordings ...", flush=True)
     size = shoot(pages / "films")
     script(pages / "static")
@@ -71,6 +79,8 @@ def main(out: Path) -> None:
     shutil.copytree(pages / "films", out / "_static" / "films")
     moved.write(out)
     print("Following every link ...", flush=True)
+    if lite is not None:
+        shutil.copytree(lite, out / links.LITE)
     report = links.check(out)
     if report.faults:
         raise SystemExit("\n".join(["These links lead nowhere:", *report.faults]))
@@ -82,7 +92,7 @@ def main(out: Path) -> None:
 # -- what the pages are made of ----------------------------------------------------------------
 
 
-def gather(pages: Path) -> None:
+def gather(pages: Path, *, offers_lite: bool) -> None:
     """The sources of all pages, in one folder."""
     shutil.copytree(ROOT / "docs", pages / "docs", ignore=shutil.ignore_patterns("site"))
     (pages / "labs").mkdir()
@@ -90,6 +100,9 @@ def gather(pages: Path) -> None:
     for notebook in sorted((ROOT / "labs").glob("*.ipynb")):
         stills.explain(notebook, pages / "labs" / notebook.name)
     start = (HERE / "index.md").read_text(encoding="utf-8")
+    assert FIRST_OFFER in start, f"index.md has no line that begins with {FIRST_OFFER}"
+    if offers_lite:
+        start = start.replace(FIRST_OFFER, OFFER + FIRST_OFFER)
     (pages / "index.md").write_text(_named(_moved_up(start)), encoding="utf-8")
     recordings.write(pages / "recordings", RUNS)
 
@@ -170,7 +183,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description="Build the site.")
     parser.add_argument("folder", nargs="?", type=Path, default=USUAL, help="a folder to be made")
     parser.add_argument("--repository", help="its address; otherwise that of the remote origin")
+    parser.add_argument("--lite", type=Path, help="the browser edition, which make lite has built")
     asked = parser.parse_args()
     if asked.repository is not None:
         os.environ[GIVEN] = asked.repository
-    main(asked.folder.resolve())
+    main(asked.folder.resolve(), asked.lite)

@@ -13,7 +13,6 @@ so the same broker runs there on a virtual clock.
 import asyncio
 import logging
 import os
-import resource
 import signal
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
@@ -43,6 +42,7 @@ from engine.broker.server import Connection, Handle, Secure, Server
 from engine.broker.wall_clock import clock
 from engine.broker.zookeeper.mode import ZooKeeperMode, connect_zookeeper
 from engine.broker.zookeeper.registration import SESSION_FILE
+from engine.browser import resource
 from engine.config import BrokerConfig
 from engine.config.kraft import KRaftBrokerConfig
 from engine.links import Links

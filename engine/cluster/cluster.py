@@ -28,6 +28,7 @@ from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
+from engine.browser import needs_processes
 from engine.cluster import debug_client, defaults, resources
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.broker_processes import BrokerProcesses
@@ -106,8 +107,7 @@ class Cluster:
 
         `report` is called with a line that says what is being waited for.
         """
-        if brokers < 1:
-            raise invalid_config(f"a cluster has brokers, not {brokers}")
+        _check(brokers)
         ensemble.check(zookeepers, zookeeper)
         check_controllers(metadata, controllers, zookeepers, zookeeper)
         self._scratch = Scratch() if data is None else None
@@ -582,3 +582,9 @@ class Cluster:
         reporter = KafkaReporter(node, self._zookeeper_view.ask) if node.is_kafka else None
         self._observer.report(number, reporter)
         return self._processes.add(node)
+
+
+def _check(brokers: int) -> None:
+    needs_processes("A cluster")
+    if brokers < 1:
+        raise invalid_config(f"a cluster has brokers, not {brokers}")

@@ -22,7 +22,6 @@ nothing is refused.
 import errno
 import logging
 import os
-import resource
 import shutil
 import signal
 from collections.abc import Iterator, Sequence
@@ -31,6 +30,7 @@ from pathlib import Path
 from textwrap import fill
 from typing import NamedTuple
 
+from engine.browser import resource
 from engine.errors import ApiException, ErrorCode
 
 MB = 1_000_000

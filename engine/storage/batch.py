@@ -29,8 +29,7 @@ from enum import IntEnum
 from struct import Struct
 from typing import NamedTuple, Self
 
-from crc32c import crc32c
-
+from engine.browser import crc32c
 from engine.errors import ApiException, ErrorCode
 from engine.model import NO_EPOCH
 from engine.storage.files import Buffer

@@ -33,8 +33,7 @@ from itertools import islice
 from pathlib import Path
 from typing import NamedTuple
 
-from crc32c import crc32c
-
+from engine.browser import crc32c
 from engine.errors import ApiException, ErrorCode
 from engine.model import NO_EPOCH
 from engine.storage import files

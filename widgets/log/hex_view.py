@@ -13,8 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import ClassVar
 
-from crc32c import crc32c
-
+from engine.browser import crc32c
 from engine.errors import ApiException, ErrorCode
 from engine.storage.batch import Header
 from widgets import controls

@@ -37,7 +37,7 @@ class Lamp(SceneWidget):
         return True
 
     def refreshing(self):
-        return self._refresh is not None
+        return self._looks
 
 
 @pytest.fixture

@@ -48,7 +48,7 @@ def test_a_kept_run_plays_by_itself_while_it_is_watched(monkeypatch):
     view._heard(view, {"watch": "one", "on": True}, [])
     press(view, "begin")
     press(view, "play")
-    until(lambda: seen(view) == 3 and view._refresh is None)
+    until(lambda: seen(view) == 3 and not view._looks)
     view.close()
 
 

@@ -73,7 +73,7 @@ def view(query):
     view = StreamView(query)
     yield view
     view.close()
-    until(lambda: view._refresh is None)
+    until(lambda: not view._looks)
 
 
 def press(view, act, *on):
@@ -231,7 +231,7 @@ def test_the_thread_ends_with_the_query(view, query):
     query.told += reports("windowed")[5:7]
     until(lambda: seen(view) == 6)
     query.end()
-    until(lambda: view._refresh is None)
+    until(lambda: not view._looks)
     assert threads("refresh StreamView") <= before
     assert "■ The query has stopped." in words_of(view)
 

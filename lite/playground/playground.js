@@ -1,0 +1,119 @@
+// The page of the playground: a picture that stage.js draws, and buttons for the clock.
+//
+//   worker.js (Python) ── {traits} ──> Model <── stage.js        as in a notebook, where a kernel
+//                      <── {model: {act, on}} ──┘                 stands in the worker's place
+//                      ── {step, of, words} ──> the progress line
+//
+// Whatever cannot work (no WebAssembly, a blocked worker, no memory) is told in a sentence.
+
+import stage from "./stage.js";
+
+const LATE = 3000; // milliseconds; then the page begins without a service worker
+
+const [progress, picture, tools] = ["progress", "picture", "tools"].map((id) => document.getElementById(id));
+const [mode, clock, verdict, checked] = ["mode", "clock", "verdict", "checked"].map((id) => document.getElementById(id));
+
+function fail(words) {
+  progress.hidden = false;
+  progress.className = "trouble";
+  progress.textContent = words;
+}
+
+class Model {
+  constructor(worker) {
+    this.worker = worker;
+    this.traits = { scene: '{"size":[100,20],"title":"","shapes":[]}', controls: [], said: "" };
+    this.listeners = new Map();
+  }
+  get(name) {
+    return this.traits[name];
+  }
+  set() {} // the page writes nothing
+  save_changes() {}
+  on(name, listener) {
+    this.listeners.set(name, [...(this.listeners.get(name) ?? []), listener]);
+  }
+  off(name, listener) {
+    this.listeners.set(name, (this.listeners.get(name) ?? []).filter((it) => it !== listener));
+  }
+  send(message) {
+    this.worker.postMessage({ model: message });
+  }
+  take(traits) {
+    for (const [name, value] of Object.entries(traits)) {
+      this.traits[name] = value;
+      for (const listener of this.listeners.get(`change:${name}`) ?? []) listener();
+    }
+  }
+}
+
+// -- around the picture ------------------------------------------------------------------------
+
+function show(state) {
+  clock.textContent = `${(state.at / 1000).toFixed(1)} s`;
+  mode.value = state.kraft ? "kraft" : "zookeeper";
+  for (const button of document.querySelectorAll("[data-speed]"))
+    button.setAttribute("aria-pressed", String(Number(button.dataset.speed) === state.speed));
+  const words = state.violation
+    ? `Broken: ${state.violation}. The clock stands still; start again.`
+    : `All ${state.checked.length} hold. They are checked twice a second.`;
+  if (verdict.textContent !== words) verdict.textContent = words;
+  verdict.className = state.violation ? "trouble" : "";
+  if (!checked.children.length)
+    checked.append(...state.checked.map((it) => Object.assign(document.createElement("li"), { textContent: it })));
+}
+
+function begin() {
+  if (typeof WebAssembly !== "object")
+    return fail("This browser has no WebAssembly, in which Python runs here. A newer one has it.");
+  let worker;
+  try {
+    worker = new Worker(new URL("worker.js", import.meta.url), { type: "module" });
+  } catch (error) {
+    return fail(`This browser does not start a worker, in which Python runs here: ${error.message}`);
+  }
+  const model = new Model(worker);
+  let drawn = false;
+  worker.onerror = (event) => {
+    event.preventDefault();
+    fail(`Python could not be started: ${event.message || "its worker was blocked"}. Reload the page to try again.`);
+  };
+  worker.onmessage = ({ data }) => {
+    if (data.failed) return fail(`${data.failed} Reload the page to start again.`);
+    if (data.words) {
+      progress.querySelector("progress").value = data.step;
+      progress.querySelector("span").textContent = data.words;
+    }
+    if (data.traits) model.take(data.traits);
+    if (data.traits && !drawn) {
+      drawn = true;
+      progress.hidden = true;
+      tools.hidden = document.getElementById("promises").hidden = false;
+      stage.render({ model, el: picture });
+    }
+    if (data.state) show(data.state);
+  };
+  mode.onchange = () => worker.postMessage({ begin: mode.value });
+  document.getElementById("again").onclick = () => worker.postMessage({ begin: mode.value });
+  document.getElementById("step").onclick = () => worker.postMessage({ step: 100 });
+  document.getElementById("speeds").onclick = ({ target }) => {
+    if (target.dataset.speed) worker.postMessage({ speed: Number(target.dataset.speed) });
+  };
+}
+
+// The second visit needs no network: what Python loads is kept by a service worker, which therefore
+// has to be there first. Where storage is refused nothing is kept, and the page works all the same.
+async function keep() {
+  const { serviceWorker } = navigator;
+  if (!serviceWorker || serviceWorker.controller) return;
+  const taken = new Promise((done) => serviceWorker.addEventListener("controllerchange", done, { once: true }));
+  const late = new Promise((done) => setTimeout(done, LATE));
+  try {
+    await serviceWorker.register("service-worker.js");
+    await Promise.race([taken, late]);
+  } catch (error) {
+    console.info(`Nothing is kept for the next visit: ${error.message}`);
+  }
+}
+
+keep().then(begin);

@@ -1,0 +1,76 @@
+"""What a cell shows in a browser tab, if it needs a computer: one sentence, and its recorded run.
+
+    cluster = real.cluster()        NotInBrowser: "A cluster needs the processes and sockets ..."
+    cluster.kill(1)                 NameError: `cluster` is made by a cell that could not run
+    import cryptography             ModuleNotFoundError: the package is not there
+
+Such a cell has no error: "run all cells" goes on behind it, with the sections that stand on the
+simulator. The recorded run is what is saved of the lab (saved.py).
+
+Invariant: a name that such a cell would have made has no value from an earlier section. So no later
+cell takes another section's value for it.
+"""
+
+import errno
+from typing import Any
+
+from IPython.display import display
+
+from engine.browser import NotInBrowser
+from widgets import came_out
+from widgets.cells import IMPORTED, Cell, Code, Notebook
+from widgets.saved import Output, with_outputs
+
+NO_THREAD = "can't start new thread"  # Python's own words
+NO_SYSTEM = {errno.ENOTSUP, errno.ENOSYS, errno.EHOSTUNREACH, errno.EAFNOSUPPORT}
+RECORDED = "Below is what this cell showed on a computer."
+CHANGED = "Nothing is recorded of a cell that was changed."
+
+
+class CellsWithoutComputer:
+    """Those of one kernel, and the names that are missing because of them."""
+
+    def __init__(self, names: dict[str, Any]) -> None:
+        self._names = names  # of the notebook
+        self._absent: set[str] = set()
+
+    def reason(self, error: BaseException) -> str:
+        """Why the cell cannot run in a browser; "" if it has failed for another reason."""
+        match error:
+            case NotInBrowser():
+                return str(error)
+            case NameError(name=str(name)) if name in self._absent:
+                return f"`{name}` is made by a cell that needs a computer."
+            case ModuleNotFoundError(name=str(name)):
+                return f"The package `{name}` is not made for a browser tab."
+            case RuntimeError() if NO_THREAD in str(error):
+                return "This cell needs threads, and a browser tab has none."
+            case OSError() if error.errno in NO_SYSTEM:
+                return "This cell needs the processes or sockets of a computer."
+        return ""
+
+    def leave_out(self, source: str) -> None:
+        """Take away the names that this cell would have made; what it has imported is right."""
+        code = Code(source)
+        for name in code.makes:
+            self._absent.add(name)
+            if code.how[name] != IMPORTED:
+                self._names.pop(name, None)
+
+
+def show(reason: str, cell: Cell | None, book: Notebook | None) -> None:
+    """The sentence, and what is recorded of the cell."""
+    outputs = recorded(cell, book)
+    more = CHANGED if cell is None else RECORDED if outputs else ""
+    words = f"> **Not in a browser tab.** {reason} {more}"
+    told = {"text/markdown": words, "text/plain": words}
+    display(told, raw=True)  # type: ignore[no-untyped-call]
+    for output in outputs:
+        came_out.show(output)
+
+
+def recorded(cell: Cell | None, book: Notebook | None) -> list[Output]:
+    if cell is None or book is None:
+        return []
+    found: list[Output] = with_outputs(book.path)["cells"][cell.place]["outputs"]
+    return found
