@@ -20,8 +20,8 @@ from typing import Any, NamedTuple, TypeVar
 from engine import Cluster
 from engine.client.admin.values import AlterConfigOpType, ConfigEntry, ConfigResource
 from engine.cluster.state import Status
-from widgets.guide import shared_clusters
 from widgets.metadata_switch import ZOOKEEPER, wanted
+from widgets.notebook.guide import shared_clusters
 
 T = TypeVar("T")
 

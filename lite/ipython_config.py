@@ -21,4 +21,4 @@ with suppress(KeyError):
 
 c = get_config()  # type: ignore[name-defined]  # noqa: F821 - IPython puts it here
 c.InteractiveShellApp.ignore_cwd = True
-c.InteractiveShellApp.extensions.append("widgets.guide")
+c.InteractiveShellApp.extensions.append("widgets.notebook.guide")

@@ -5,4 +5,4 @@ so that it holds in JupyterLab, in an editor and in tests alike.
 """
 
 c = get_config()  # noqa: F821 - IPython puts it here
-c.InteractiveShellApp.extensions.append("widgets.guide")
+c.InteractiveShellApp.extensions.append("widgets.notebook.guide")

@@ -13,8 +13,8 @@ import pytest
 
 from engine.errors import ApiException, ErrorCode
 from tests.labs.order import LABS, Learner
-from widgets.cells import Code, Notebook
-from widgets.guide import Guide, shared_clusters
+from widgets.notebook.cells import Code, Notebook
+from widgets.notebook.guide import Guide, shared_clusters
 
 BOOK = [
     "# A lab",

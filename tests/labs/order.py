@@ -30,7 +30,7 @@ from nbformat.v4 import new_code_cell
 from tests.limits import SPARK_S
 
 LABS = Path(__file__).resolve().parents[2] / "labs"
-GUIDE = "--IPKernelApp.extensions=widgets.guide"  # what make setup has every kernel do
+GUIDE = "--IPKernelApp.extensions=widgets.notebook.guide"  # what make setup has every kernel do
 COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 FRAME = re.compile(r"^(File |Cell In\[|Traceback )|^-{10,}", re.MULTILINE)
 

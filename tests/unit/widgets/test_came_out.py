@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from widgets import came_out
+from widgets.notebook import came_out
 from widgets.progress import record
 
 TABLE = {"text/plain": ["a\n", "b"], "image/png": "AAAA"}

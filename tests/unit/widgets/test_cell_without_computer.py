@@ -5,9 +5,9 @@ import errno
 import pytest
 
 from engine.browser import NotInBrowser
-from widgets import cell_without_computer
-from widgets.cell_without_computer import CellsWithoutComputer
-from widgets.cells import Notebook
+from widgets.notebook import cell_without_computer
+from widgets.notebook.cell_without_computer import CellsWithoutComputer
+from widgets.notebook.cells import Notebook
 from widgets.progress.plan import LABS
 
 SOURCE = "from replication import real\ncluster = real.cluster()\norders = cluster.topic('orders')"

@@ -17,8 +17,8 @@ from typing import Any
 from IPython.display import display
 
 from engine.browser import NotInBrowser
-from widgets import came_out
-from widgets.cells import IMPORTED, Cell, Code, Notebook
+from widgets.notebook import came_out
+from widgets.notebook.cells import IMPORTED, Cell, Code, Notebook
 from widgets.saved import Output, with_outputs
 
 NO_THREAD = "can't start new thread"  # Python's own words

@@ -29,9 +29,10 @@ from typing import Any, NamedTuple, Protocol
 from weakref import WeakSet
 
 from engine.browser import IN_BROWSER
-from widgets import background, came_out, cell_without_computer, kernel_log
-from widgets.cell_without_computer import CellsWithoutComputer
-from widgets.cells import Cell, Code, Notebook
+from widgets import background
+from widgets.notebook import came_out, cell_without_computer, kernel_log
+from widgets.notebook.cell_without_computer import CellsWithoutComputer
+from widgets.notebook.cells import Cell, Code, Notebook
 from widgets.progress.plan import LABS
 
 AGAIN = "What cells have done stays done: this section, from its heading on, is a fresh start."
