@@ -78,7 +78,7 @@ FOUND = {
 # A release without leader epochs; epochs of a controller that sends; and a broker that is back in
 # the ISR before anybody has noticed: a new registration takes it out (80 seeds found nothing).
 OF_ZOOKEEPER = {"cut-to-high-watermark", "unfenced", "back-too-soon"}
-NOT_FOUND = {"abort-forgotten"}  # within 40 seeds
+NOT_FOUND = {"abort-forgotten"}  # within 28 seeds
 SLOW = {"markers-forgotten", "late-request", "answer-uncommitted"}  # also many seeds
 
 
