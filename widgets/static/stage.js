@@ -154,7 +154,7 @@ function render({ model, el }) {
 
   let glides = 0;
   const draw = () => {
-    svg.classList.toggle("running", performance.now() < glides);
+    svg.classList.toggle("runs", performance.now() < glides);
     glides = performance.now() + GLIDE;
     const { size: [wide, high], title, shapes } = JSON.parse(model.get("scene"));
     attribute(svg, "viewBox", `0 0 ${wide} ${high}`);
