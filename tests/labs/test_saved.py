@@ -38,7 +38,7 @@ MEASURED = {  # these may come out a little otherwise; `beside` says so where Ka
         *("lag-plant", "lag-tools", "lag-metrics", "lag-state"),
     },
     "10_kraft": {  # ids and times
-        *("format", "topic", "active", "fenced", "twins", "wake-run", "minority"),
+        *("format", "topic", "active", "fenced", "twins", "wake-run", "wake-outcome", "minority"),
     },
     "challenges": {f"{name}-rule" for name in CHALLENGES},  # each tells how far it is
     "articles": {
