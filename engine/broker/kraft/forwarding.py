@@ -10,6 +10,7 @@ controller cannot parse the request, the client's connection is closed, as if th
 """
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 from ipaddress import ip_address
 from typing import Any
@@ -20,7 +21,7 @@ from kio.schema.envelope.v0.request import EnvelopeRequest
 from engine.broker.authorization import refused
 from engine.broker.call import Call, Handler
 from engine.broker.kraft.controller_channel import ControllerChannel
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.security.principals import Principal
 from engine.wire.apis import Api, ApiKey
 from engine.wire.codec import decode_response, encode_request
@@ -32,6 +33,7 @@ from engine.wire.primitives import Draft
 from engine.wire.writers import message_writer
 
 PRINCIPAL_VERSION = (0).to_bytes(2, "big")  # of DefaultPrincipalData
+ONCE = "Each resource must appear at most once."
 BROKER, BROKER_LOGGER = 4, 8  # types of resources that each broker has for itself
 
 FORWARDED: tuple[ApiKey, ...] = (
@@ -78,22 +80,32 @@ class ForwardingManager:
     async def alter_configs(self, locally: Handler, call: Call, request: Any) -> Any:
         """AlterConfigs and IncrementalAlterConfigs: this broker changes the levels of its own
         loggers, and checks its own keys. The rest, with keys that are in order, is passed on."""
-        answers, others = list[Any](), list[Any]()
+        named = Counter(map(_resource, request.resources))
+        rows, others = dict[tuple[int, str], Any](), list[Any]()
         for asked in request.resources:
-            is_broker = asked.resource_type == BROKER
-            if asked.resource_type != BROKER_LOGGER and not (is_broker and asked.resource_name):
+            one, is_broker = replace(request, resources=(asked,)), asked.resource_type == BROKER
+            if named[_resource(asked)] > 1:
+                answer = refused(call, one, invalid_request(ONCE))
+            elif asked.resource_type == BROKER_LOGGER:
+                answer = await locally(call, one)
+            elif is_broker and asked.resource_name:
+                answer = await locally(call, replace(one, validate_only=True))
+            else:
                 others.append(asked)
                 continue
-            checks = request.validate_only or is_broker
-            answer = await locally(call, replace(request, resources=(asked,), validate_only=checks))
-            if is_broker and answer.responses[0].error_code is ErrorCode.none:
+            (row,) = answer.responses
+            if is_broker and row.error_code is ErrorCode.none:
                 others.append(asked)
             else:
-                answers.append(answer)
-        if others or not answers:
-            answers.append(await self.handle(call, replace(request, resources=tuple(others))))
-        rows = tuple(row for answer in answers for row in answer.responses)
-        return replace(answers[-1], responses=rows)
+                rows[_resource(asked)] = row
+        if others or not rows:
+            answer = await self.handle(call, replace(request, resources=tuple(others)))
+            rows |= {_resource(row): row for row in answer.responses}
+        return replace(answer, responses=tuple(rows[_resource(it)] for it in request.resources))
+
+
+def _resource(row: Any) -> tuple[int, str]:
+    return int(row.resource_type), row.resource_name
 
 
 def encode_principal(principal: Principal) -> bytes:

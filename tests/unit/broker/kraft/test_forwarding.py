@@ -150,6 +150,14 @@ def test_a_broker_refuses_the_keys_of_another_one():
     assert (rows, passed) == ({"2": "invalid_request"}, [])
 
 
+def test_a_resource_that_is_named_twice_is_refused_and_the_others_are_altered():
+    twice = (2, "orders", "x", "y")
+    rows, passed = altered(twice, (2, "calm", "x", "y"), twice)
+    assert rows == {"orders": "invalid_request", "calm": "none"}
+    assert list(rows) == ["orders", "calm"]
+    assert passed == ["calm"]
+
+
 def test_every_api_of_the_table_has_a_handler_and_no_other():
     """What a broker without ZooKeeper advertises is what it serves."""
     one = replace(alone.broker(), apis=KRAFT_APIS)
