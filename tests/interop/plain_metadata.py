@@ -133,6 +133,7 @@ class PlainGateway:
     """Of one broker. The controller's list has what was asked for."""
 
     controller_id = 1
+    decides_in_order = True
 
     def __init__(self, controller: ListController, source: "PlainSource") -> None:
         self._controller, self._source = controller, source
