@@ -5,7 +5,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 SITE   := $(VENV)/.site
-LITE   := $(VENV)/.lite
+LITE   := build/lite-tools
 PIP    := $(BIN)/python -m pip --disable-pip-version-check
 LOCKS  := requirements/build.txt requirements/all.txt
 GUIDE  := labs/.ipython/ipython_kernel_config.py
@@ -75,7 +75,7 @@ site: $(READY) $(SITE) ## build the site into build/site/, with build/lite/ if i
 	PYTHONPATH=labs $(BIN)/python docs/site/build.py \
 	    $(if $(wildcard build/lite/playground),--lite build/lite) $(ARGS)
 
-lite: $(READY) $(LITE) ## build the lab for a browser tab into build/lite/ (needs npm)
+lite: $(READY) $(LITE)/.ready ## build the lab for a browser tab into build/lite/ (needs npm)
 	$(BIN)/python -m lite
 
 lite-test: lite ## drive it in Chromium: labs from end to end, traces, no network (needs Node)
@@ -155,8 +155,11 @@ $(SITE): $(READY) requirements/site.txt
 	$(PIP) install -q --require-hashes -r requirements/site.txt
 	@touch $@
 
-$(LITE): $(READY) requirements/lite.txt
-	$(PIP) install -q --require-hashes -r requirements/lite.txt
+# An environment of its own: JupyterLab would load the kernel for browsers, and could not.
+$(LITE)/.ready: $(READY) requirements/lite.txt
+	@rm -rf $(LITE)
+	$(BIN)/python -m venv $(LITE)
+	$(LITE)/bin/python -m pip --disable-pip-version-check install -q --require-hashes -r requirements/lite.txt
 	@touch $@
 
 # For maintainers; `make lock ARGS=--upgrade` takes newer versions. See CONTRIBUTING.md.

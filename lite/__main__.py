@@ -109,7 +109,7 @@ def put_together() -> list[str]:
     sources.PYODIDE.mkdir(parents=True)
     for name in PYODIDE_FILES:
         shutil.copy(sources.NODE_MODULES / "pyodide" / name, sources.PYODIDE)
-    extension = Path(sys.prefix, "share", "jupyter", "labextensions", EXTENSION)
+    extension = sources.TOOLS / "share" / "jupyter" / "labextensions" / EXTENSION
     found = [*sources.WHEELS.glob("*.whl"), *(extension / "static" / "pypi").glob("*.whl")]
     for wheel in found:
         if wheel.parent == sources.WHEELS or wheel.name.startswith(KERNEL_WHEELS):
@@ -128,7 +128,8 @@ def build_site(names: Sequence[str]) -> None:
     shutil.rmtree(sources.SITE, ignore_errors=True)
     for memory in sources.WORK.glob(".jupyterlite.doit*"):  # of what was built, and is gone now
         memory.unlink()
-    tool = [sys.executable, "-m", "jupyterlite_core", "build", "--no-sourcemaps"]
+    python = str(sources.TOOLS / "bin" / "python")
+    tool = [python, "-m", "jupyterlite_core", "build", "--no-sourcemaps"]
     places = ["--lite-dir", sources.LITE_DIR, "--output-dir", sources.SITE, "--contents", files]
     apps = [f"--apps={app}" for app in APPS]
     run([*tool, *map(str, places), *apps], "JupyterLite could not be built", sources.WORK)

@@ -5,6 +5,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = ROOT / "build"
 SITE = BUILD / "lite"  # what is served
+TOOLS = BUILD / "lite-tools"  # an environment with JupyterLite, which `make lite` makes
 WORK = BUILD / "lite-work"  # what is downloaded and put together
 WHEELS = WORK / "wheels"
 NODE_MODULES = WORK / "node_modules"
