@@ -177,7 +177,7 @@ def framed(batch: Buffer) -> Header:
     if size < HEADER_SIZE:
         raise _invalid(f"{size} bytes cannot hold a batch: its header alone has {HEADER_SIZE}")
     header = Header.parse(batch)
-    # Asked first: where older formats have their magic byte, they have little else in common.
+    # First the magic byte. Older formats have it at the same place, and other fields elsewhere.
     if header.magic != MAGIC:
         raise _invalid(f"the batch has magic {header.magic} at byte 16, not {MAGIC}")
     if header.size != size:
