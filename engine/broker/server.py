@@ -198,7 +198,7 @@ class Connection(asyncio.BufferedProtocol):
         self.last_used = self._loop.time()
 
     async def _send_slices(self, pieces: Pieces) -> None:
-        """Bytes are copied; long slices of files are sent by the kernel."""
+        """Send an answer with slices of files. Bytes are copied, long slices sent by the kernel."""
         transport = self._transport
         assert transport is not None
         with ExitStack() as kept_open:

@@ -80,7 +80,7 @@ class BrokerConfig(ListenersConfig):
     broker_id: int = required(between(0, 1000))
     """The number that identifies this broker."""
     broker_rack: str | None = key(None)
-    """The rack of the broker: a consumer may read from a replica in its own rack."""
+    """The rack of the broker: replicas are spread over racks; a consumer may read in its own."""
 
     # -- network
 

@@ -108,13 +108,13 @@ class Context:
         return [each for each in self.replicas_of(self.assignments) if each.broker in wanted]
 
     def deleted(self, partition: TopicPartition) -> bool:
-        """Whether its topic is being deleted; then there is no election."""
+        """Whether the topic of a partition is being deleted; then there is no election."""
         return partition.topic in self.deletable
 
     # -- leaders -------------------------------------------------------------------------
 
     def leader(self, partition: TopicPartition) -> int | None:
-        """None before the first leader; -1 if there is none now."""
+        """The leader of a partition; None before the first one, -1 if there is none now."""
         known = self.leadership.get(partition)
         return known.state.leader if known else None
 

@@ -201,7 +201,7 @@ class Controller:
         self._emit(Event(kind, self._now(), data))
 
     def snapshot(self) -> dict[str, Any]:
-        """Its state, in values that JSON has."""
+        """The state of the controller, in values that JSON has."""
         state: dict[str, Any] = {
             "controller": self.leader_id,
             "active": self.active,

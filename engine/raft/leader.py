@@ -173,8 +173,8 @@ class RaftLeader:
         )
 
     def _snapshot_for(self, request: RaftFetchRequest) -> OffsetAndEpoch | None:
-        """The snapshot that the follower needs, because the log does not go back so far; or that
-        is shorter than the log: for a new follower, whose epoch is 0."""
+        """The snapshot that a follower must fetch first, because the log does not go back so far. A
+        new follower, whose epoch is 0, gets one, too: it is shorter than the log."""
         first, last = self._log.first_snapshot, self._log.last_snapshot
         if first is None or last is None:
             return None

@@ -113,7 +113,7 @@ class FollowerPartition:
     # -- truncating ----------------------------------------------------------------------
 
     def truncate_to_high_watermark(self, now: int) -> None:
-        """For a log without epochs, and before KIP-101."""
+        """Truncate without the leader's help: a log without epochs, or before KIP-101."""
         self._truncate(self._agreed, now)
         self.move(StageChange.MET)
 

@@ -130,7 +130,8 @@ class Follower:
         self.end, self.log_start, self.leader_end, self.asked = offset, log_start, leader_end, now
 
     def seen(self, leader_end: int) -> int:
-        """When it had last caught up. An idle fetch session fetches without naming partitions."""
+        """When the follower had last caught up. In an idle fetch session it fetches without naming
+        the partition."""
         if self.reader is not None and self.end >= leader_end:
             self.asked = max(self.asked, self.reader.used)
             self.caught_up = max(self.caught_up, self.reader.used)

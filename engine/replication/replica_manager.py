@@ -161,7 +161,7 @@ class ReplicaManager:
             self._event("isr.changed", partition, isr=partition.isr, was=was, **facts)
 
     def _update(self, change: PartitionChange) -> None:
-        """Another ISR or another assignment, in the same leader epoch (without ZooKeeper)."""
+        """Take over another ISR or assignment in the same leader epoch (without ZooKeeper)."""
         partition, state, now = self.partitions.get(change.partition), change.now, self.now()
         was = partition.isr if partition is not None else ()
         if partition is None or state is None or not partition.update(state, now):

@@ -108,7 +108,7 @@ class Header(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Sequence numbers go from 2^31 - 1 back to 0."""
+        """The sequence number of the last record; 0 follows 2^31 - 1."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return (self.base_sequence + self.last_offset_delta) & _MAX_SEQUENCE

@@ -122,8 +122,8 @@ class Segment:
 
     @property
     def _all_paths(self) -> list[Path]:
-        """The log comes last. Otherwise, after an interrupted rename or removal, an index would be
-        taken for that of the next segment with this name."""
+        """All files of the segment, the log last. Otherwise, after an interrupted rename or
+        removal, an index would be taken for that of the next segment with this name."""
         return [self._beside(".txnindex"), *reversed(self.paths)]
 
     @property

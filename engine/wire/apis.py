@@ -55,7 +55,7 @@ class ApiKey(IntEnum):
         return False
 
     def schema(self, version: int, kind: str) -> str:
-        """The module of its request or response, for example `kio.schema.fetch.v12.request`."""
+        """The module with its request or response, for example `kio.schema.fetch.v12.request`."""
         if self.between_brokers:
             return f"engine.wire.messages.{self.name.lower()}"
         return f"kio.schema.{self.name.lower()}.v{version}.{kind}"

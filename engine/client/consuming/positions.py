@@ -157,7 +157,7 @@ class Positions:
             self._settle(place, place.position)
 
     def _is_missing(self, place: AssignedPartition, why: MissingPartition, now: float) -> None:
-        """Report it once, after the time in which every broker gets new metadata."""
+        """Report a missing partition once, after the time in which brokers get new metadata."""
         if place.missing_since is None:
             place.missing_since = now
         elif place.missing_since + NEWS_TAKES <= now:

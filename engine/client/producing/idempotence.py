@@ -58,8 +58,8 @@ class SequenceNumbers:
         self._stored = -1  # the last number that is known to be stored
 
     def may_send(self, batch: ProducerBatch) -> bool:
-        """A batch that is sent again goes alone, the first one first: its result decides what to
-        do with the others. A new batch may follow those in flight."""
+        """Whether a batch may be sent now. One that is sent again goes alone, the first one first:
+        its result decides what to do with the others. A new batch may follow those in flight."""
         if self.gap:
             return False
         if batch.has_sequence:

@@ -101,7 +101,7 @@ class TransactionMetadata:
         now: int,
         new_id: Callable[[], int],
     ) -> Self:
-        """For a producer that starts, or continues after an error."""
+        """InitProducerId, from a producer that starts, or continues after an error."""
         if not self.admits(expected):
             raise ApiException(ErrorCode.producer_fenced, f"{expected} was replaced")
         producer, before = self.producer, self.before
@@ -134,7 +134,7 @@ class TransactionMetadata:
         return self._at(now, state=to)
 
     def fenced(self, now: int) -> Self:
-        """Aborted in an epoch that no producer gets, so that none can write any more."""
+        """An abort by the coordinator, in an epoch that no producer has: none can write then."""
         epoch = min(self.producer.epoch + 1, MAX_EPOCH)
         return self._at(
             now,
