@@ -89,9 +89,9 @@ class BrokerConfig(ListenersConfig):
     max_connections: int = key(INT_MAX, at_least(0), dynamic=True)
     """The maximum number of connections; one more is closed."""
     max_connections_per_ip: int = key(INT_MAX, at_least(0), dynamic=True)
-    """The same for one address."""
+    """The maximum number of connections from one address."""
     max_connections_per_ip_overrides: str = key("", _by_address, dynamic=True)
-    """The same for some addresses: ADDRESS:NUMBER,..."""
+    """The maximum number of connections from some addresses: ADDRESS:NUMBER,..."""
     max_connection_creation_rate: int = key(INT_MAX, at_least(0), dynamic=True)
     """New connections a second; what comes faster waits."""
     connections_max_idle_ms: Long = key(10 * MINUTE_MS)

@@ -64,9 +64,9 @@ ROLES: Mapping[tuple[Role, RoleChange], Role] = {  # any role may follow any oth
 
 
 class IsrState(Enum):
-    """Whether the ISR that the leader has is the one that is written."""
+    """Whether the leader has the ISR that is written."""
 
-    SETTLED = "settled"  # it is
+    SETTLED = "settled"  # the leader has the ISR that is written
     PROPOSED = "proposed"  # a change is being written: until then both ISRs count
     REFUSED = "refused"  # the controller has decided otherwise: wait for its decision
 
