@@ -50,8 +50,7 @@ from engine.wire.topic_ids import TopicToFetch
 EARLIEST, LATEST = -2, -1  # timestamps for the leader's log start and log end
 LONGEST_AFTER = 6  # errors in a row; until then each back-off doubles
 HELD_MS = 100  # how often a throttled fetcher tries again
-NO_SESSION = 0
-FULL = 0  # the session epoch of a Fetch that names every partition
+NO_SESSION, FULL = 0, 0  # a session id; the session epoch of a Fetch with every partition
 LAST_EPOCH = 2**31 - 1  # of a session; 1 follows it
 
 
