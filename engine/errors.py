@@ -31,15 +31,15 @@ class ApiException(Exception):
         super().__init__(message or code.name.replace("_", " "))
         self.code = code
         self.message = str(self)
-        self.records: dict[int, str] = {}  # of a refused batch: the bad ones by number, and why
+        self.records: dict[int, str] = {}  # the bad records of a refused batch: number -> reason
 
     def __reduce__(self) -> tuple[object, ...]:
-        """To another process: Python would call the class with the message alone."""
+        """For pickle, which would call the class with the message alone."""
         return type(self), (self.code, self.message), {"records": self.records}
 
 
 def invalid_request(message: str) -> ApiException:
-    """What was asked for makes no sense, whoever is asked."""
+    """A request that no broker can carry out, because it contradicts itself."""
     return ApiException(ErrorCode.invalid_request, message)
 
 
@@ -53,4 +53,4 @@ class MetadataError(Exception):
 
 
 class MetadataUnavailable(MetadataError):
-    """The store is out of reach: it is not known whether a request was carried out. Ask again."""
+    """The store of the metadata is out of reach, and may have carried out the request or not."""

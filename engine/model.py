@@ -10,7 +10,7 @@ Facts = ParamSpec("Facts")
 NO_BROKER = -1  # in place of a broker id: there is no leader, or no controller
 NO_EPOCH = -1  # older than every epoch, of a leader, a controller, a broker or a producer
 
-Racks = Mapping[int, str | None]  # of brokers, by their numbers; None: it has none
+Racks = Mapping[int, str | None]  # broker id -> the place where it stands; None: not set
 NO_RACKS: Racks = {}
 
 
@@ -25,7 +25,7 @@ class TopicPartition(NamedTuple):
 
 
 class Event(NamedTuple):
-    """Something that happened, as the labs and widgets see it: data, never prose."""
+    """Something that happened. Pictures are drawn from its data, so it has no text for people."""
 
     kind: str  # a dotted noun and verb: "segment.rolled", "log.truncated"
     at: int  # the broker's own clock, milliseconds since 1970
@@ -46,4 +46,5 @@ def id_text(value: UUID) -> str:
 
 
 def parse_id(text: str) -> UUID:
+    """The id that `id_text` has written."""
     return UUID(bytes=base64.urlsafe_b64decode(text + "=="))

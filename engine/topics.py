@@ -57,7 +57,7 @@ def name_fault(name: str) -> str:
 
 
 def check_new_name(name: str, existing: Iterable[str]) -> None:
-    """Also refuse a name that is taken, or differs from a taken one only by '.' for '_'."""
+    """Refuse an illegal name, a taken one, and one that differs from it only by '.' for '_'."""
     check_name(name)
     alike = [other for other in existing if other.replace(".", "_") == name.replace(".", "_")]
     if name in alike:

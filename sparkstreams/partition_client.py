@@ -135,7 +135,7 @@ class PartitionClient:
         return places
 
     def append_one(self, partition: TopicPartition, batch: Buffer) -> int:
-        """The same with one batch, which must not be refused; its base offset."""
+        """Append one batch, which must not be refused. Returns its base offset."""
         place = self.append({partition: batch})[partition]
         if isinstance(place, ApiException):
             raise place

@@ -39,7 +39,7 @@ def stream(
 def records(
     spark: SparkSession, bootstrap: str, topic: str, schema: Schema | None = None, **options: object
 ) -> DataFrame:
-    """The same as a batch: the records that the topic has when it is read first."""
+    """A topic as a table: the records that it has when it is read first."""
     source = spark.read.format("kafka-lab").option("kafka.bootstrap.servers", bootstrap)
     return rows(source.option("subscribe", topic).options(**_text(options)).load(), schema)
 
@@ -68,7 +68,7 @@ def good(df: DataFrame) -> DataFrame:
 
 
 def bad(df: DataFrame) -> DataFrame:
-    """The other rows: their text, and where they came from."""
+    """The rows that did not fit their schema: their text, and where they came from."""
     came = [name for name in ORIGIN if name in df.columns]
     return df.where(f.col(CORRUPT).isNotNull()).select(KEY, CORRUPT, *came)
 

@@ -90,7 +90,7 @@ class BatchWriter(_RowSender, DataSourceArrowWriter):
 
 
 class StreamWriter(_RowSender, DataSourceStreamArrowWriter):
-    """The same, epoch by epoch."""
+    """The writer of a stream, epoch by epoch."""
 
     def commit(self, messages: Messages, batchId: int) -> None:
         """All is done by the tasks."""

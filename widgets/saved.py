@@ -59,7 +59,7 @@ def with_outputs(notebook: Path) -> dict[str, Any]:
 
 
 def notebook_with_outputs(notebook: Path) -> Any:
-    """The same as nbformat has it, which is slow to import and has no types."""
+    """A notebook with its outputs, as a value of nbformat, which is slow to import."""
     import nbformat  # noqa: PLC0415
 
     return nbformat.reads(json.dumps(with_outputs(notebook)), 4)  # type: ignore[no-untyped-call]

@@ -46,7 +46,7 @@ def assign(members: Sequence[Subscriber], counts: Counts) -> Shares:
 
 
 def user_data(partitions: Sequence[TopicPartition] | None, generation: int) -> bytes | None:
-    """The generation; only newer versions of the subscription have it beside `owned`."""
+    """The member's generation: only newer versions of the subscription have it beside `owned`."""
     return protocol.encode_generation(generation)
 
 

@@ -10,7 +10,7 @@
 Invariant: every member has a share, which may be empty; every partition of an existing topic with
 subscribers is in exactly one share, and that is the share of a subscriber.
 
-Left out: racks (KIP-881); no client sends its rack to a 2.8.
+Left out: racks of members (KIP-881, consumers since Kafka 3.5): an assignor does not look at them.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

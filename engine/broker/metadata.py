@@ -1,9 +1,10 @@
 """The metadata of the cluster in each broker: live brokers, the controller, the leaders.
 
     controller ── UpdateMetadata ──> every broker ── Metadata ──> clients
+                  (without ZooKeeper: the records of the metadata log)
 
 Clients ask any broker, and use the answer until an error shows that it is old. So the metadata may
-be a moment behind ZooKeeper. Only the controller changes it.
+be a moment behind ZooKeeper, or behind the log. Only the controller changes it.
 """
 
 import asyncio

@@ -3,6 +3,8 @@
 A Produce with acks=all waits until the in-sync replicas have its records, a DeleteRecords until the
 followers have deleted the records. Nothing polls: a change of a partition wakes the requests that
 watch it, and each of them checks its own condition again. The event loop runs the time-outs.
+
+    ReplicaManager.changed ──> wake(partition) ──> each request that waits for the partition
 """
 
 import asyncio
@@ -14,6 +16,8 @@ from engine.model import TopicPartition
 
 
 class Purgatory:
+    """The waiting requests of a broker, by the partition that they watch."""
+
     def __init__(self) -> None:
         self._watchers: defaultdict[TopicPartition, dict[asyncio.Future[bool], None]] = defaultdict(
             dict

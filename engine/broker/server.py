@@ -43,7 +43,8 @@ RECEIVE = 256 * 1024  # bytes read from a socket at once
 ACCEPTING_TURNS = 3  # of the loop, in which asyncio hands over what it has accepted
 TURN = 0.001  # seconds for which one connection is served before the others
 BUFFERED = 64 * 1024  # bytes that may wait for a slow reader
-# Their handlers need no task until they wait: asyncio.timeout(), for instance, would need one.
+# The handlers of these need no asyncio task until they wait (asyncio.timeout(), for instance, would
+# need one). So their first steps are taken at once, without a turn of the loop.
 AT_ONCE = {Api.PRODUCE, Api.FETCH, Api.HEARTBEAT, Api.OFFSET_COMMIT}
 
 Pieces = Sequence[Any]  # bytes, and slices of files between them
@@ -72,7 +73,8 @@ class Connection(asyncio.BufferedProtocol):
         self._queue: deque[Frame | Malformed] = deque()
         self._arrived = asyncio.Event()
         self._idle = False  # no request is being served
-        self._begun: tuple[Coroutine[Any, Any, None], Any] | None = None  # and what it waits for
+        # A request that was begun outside of the task, and the future that it waits for.
+        self._begun: tuple[Coroutine[Any, Any, None], Any] | None = None
         self._turn_ends = 0.0  # then other connections are served
         self._writable = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -126,7 +128,7 @@ class Connection(asyncio.BufferedProtocol):
     # -- serving -------------------------------------------------------------------------
 
     def _begin(self, frame: Frame | Malformed) -> None:
-        """Answer a request at once, or go on with it in the connection's task once it waits."""
+        """Answer a request at once. If its handler has to wait, the connection's task continues."""
         answering = self._answer(frame)
         try:
             waits_for = answering.send(None)
@@ -196,7 +198,7 @@ class Connection(asyncio.BufferedProtocol):
         self.last_used = self._loop.time()
 
     async def _send_slices(self, pieces: Pieces) -> None:
-        """Bytes are copied; long slices of files are sent by the kernel."""
+        """Send an answer with slices of files. Bytes are copied, long slices sent by the kernel."""
         transport = self._transport
         assert transport is not None
         with ExitStack() as kept_open:

@@ -216,7 +216,7 @@ class Copies(NamedTuple):
 def _copies(
     under_way: Mapping[TopicPartition, PartitionReassignment], target: Placement, current: Placement
 ) -> dict[TopicPartition, Copies]:
-    """Also of moves in progress: a topic has one throttle for all of its partitions."""
+    """The copies of each partition, also of moves in progress: a topic has one throttle."""
     copies = {
         partition: Copies(
             frozenset(each.replicas) - {*each.adding_replicas}, frozenset(each.adding_replicas)

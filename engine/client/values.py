@@ -162,7 +162,7 @@ def refusal(row: Any) -> errors.ApiException:
 
 
 def exception_of(error: errors.ApiException, code: int | None = None) -> KafkaException:
-    """The same to be raised: `raise exception_of(error) from error`."""
+    """An error as an exception: `raise exception_of(error) from error`."""
     return KafkaException(error_of(error, code))
 
 

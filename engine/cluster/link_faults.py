@@ -58,7 +58,7 @@ class LinkFaults:
         return owners
 
     def heal_link(self, one: End, other: End) -> set[End]:
-        """The same for one link, in both directions."""
+        """Forget the faults of one link, in both directions; returns the ends to be notified."""
         owners = set()
         for source, target in ((one, other), (other, one)):
             owner, name = _owner(source, target)

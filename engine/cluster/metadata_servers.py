@@ -92,7 +92,7 @@ class MetadataServers(Protocol):
 
     def report_events(self) -> None: ...
     def added(self, state: ClusterState) -> ClusterState:
-        """The same state, and in it the servers of the metadata."""
+        """A state, and in it the servers of the metadata."""
 
 
 class PartitionLeadership(NamedTuple):

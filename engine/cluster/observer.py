@@ -93,7 +93,7 @@ class Observer:
         self.note_at(kind, now(), data)
 
     def note_at(self, kind: str, at: int, data: dict[str, Any]) -> None:
-        """The same, for something that happened a little earlier."""
+        """Add an event: something that happened at a time."""
         with self._lock:
             self._stream.note(ClusterEvent(kind, at, None, data))
 
@@ -120,7 +120,7 @@ class Observer:
         return answers[0] if answers else {}
 
     def request_running(self, node: BrokerProcess, request: dict[str, Any]) -> dict[str, Any]:
-        """The same, but not of a broker that is down, nor of one of Apache Kafka."""
+        """Have a broker do something, unless it is down, or one of Apache Kafka."""
         if node.status is Status.DOWN or node.is_kafka:
             return {}
         return self.request(node.number, request, wait=node.status is Status.UP)

@@ -80,7 +80,7 @@ class BrokerConfig(ListenersConfig):
     broker_id: int = required(between(0, 1000))
     """The number that identifies this broker."""
     broker_rack: str | None = key(None)
-    """The rack of the broker: a consumer may read from a replica in its own rack."""
+    """The rack of the broker: replicas are spread over racks; a consumer may read in its own."""
 
     # -- network
 
@@ -89,9 +89,9 @@ class BrokerConfig(ListenersConfig):
     max_connections: int = key(INT_MAX, at_least(0), dynamic=True)
     """The maximum number of connections; one more is closed."""
     max_connections_per_ip: int = key(INT_MAX, at_least(0), dynamic=True)
-    """The same for one address."""
+    """The maximum number of connections from one address."""
     max_connections_per_ip_overrides: str = key("", _by_address, dynamic=True)
-    """The same for some addresses: ADDRESS:NUMBER,..."""
+    """The maximum number of connections from some addresses: ADDRESS:NUMBER,..."""
     max_connection_creation_rate: int = key(INT_MAX, at_least(0), dynamic=True)
     """New connections a second; what comes faster waits."""
     connections_max_idle_ms: Long = key(10 * MINUTE_MS)

@@ -30,15 +30,15 @@ class ClientSecurityConfig(Config):
     ssl_ca_location: str | None = key(None)
     """A file with the certificates that are trusted; by default the system's."""
     ssl_ca_pem: str | None = key(None)
-    """The same as text."""
+    """The certificates that are trusted, as text."""
     ssl_certificate_location: str | None = key(None)
     """A file with the certificate of this client, for brokers that ask for one."""
     ssl_certificate_pem: str | None = key(None)
-    """The same as text."""
+    """The certificate of this client, as text."""
     ssl_key_location: str | None = key(None)
     """A file with the private key of the certificate."""
     ssl_key_pem: Password | None = key(None)
-    """The same as text."""
+    """The private key of the certificate, as text."""
     ssl_key_password: Password | None = key(None)
     """The password of the key, if it is encrypted."""
     ssl_endpoint_identification_algorithm: str = key("https", _algorithm)

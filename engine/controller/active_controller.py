@@ -45,6 +45,8 @@ _CHILD = re.compile(
 
 
 class ActiveController:
+    """The work of the broker that is the controller, in one epoch."""
+
     def __init__(
         self,
         context: Context,

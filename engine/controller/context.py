@@ -1,6 +1,7 @@
 """The controller's context: its copy of the state in ZooKeeper.
 
-    brokers        the live brokers and their epochs (the czxid of the registration)
+    brokers        the live brokers and their epochs (the czxid of the registration: the number of
+                   the transaction that created the znode)
     topics         each topic's id and partitions, each partition's replicas
     leadership     leader and ISR, with the version of the znode
     deleting       topics to be deleted             moving    partitions that are being reassigned
@@ -29,7 +30,7 @@ class PartitionAndReplica(NamedTuple):
 
 
 class LiveBroker(NamedTuple):
-    epoch: int  # of this session: the transaction that created the znode
+    epoch: int  # the czxid of its znode: another one after each start
     registration: znodes.BrokerInfo
 
 
@@ -40,6 +41,8 @@ class Leadership(NamedTuple):
 
 @dataclass
 class Context:
+    """What one controller knows, for as long as its epoch lasts."""
+
     brokers: dict[int, LiveBroker] = field(default_factory=dict)
     shutting_down: set[int] = field(default_factory=set)  # alive, but must not become leader
     broken: dict[int, set[TopicPartition]] = field(default_factory=dict)  # on failed disks
@@ -105,13 +108,13 @@ class Context:
         return [each for each in self.replicas_of(self.assignments) if each.broker in wanted]
 
     def deleted(self, partition: TopicPartition) -> bool:
-        """Whether its topic is being deleted; then there is no election."""
+        """Whether the topic of a partition is being deleted; then there is no election."""
         return partition.topic in self.deletable
 
     # -- leaders -------------------------------------------------------------------------
 
     def leader(self, partition: TopicPartition) -> int | None:
-        """None before the first leader; -1 if there is none now."""
+        """The leader of a partition; None before the first one, -1 if there is none now."""
         known = self.leadership.get(partition)
         return known.state.leader if known else None
 

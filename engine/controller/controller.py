@@ -1,6 +1,6 @@
 """How a broker becomes the controller, and stops being it. Every broker has a `Controller`.
 
-    ┌─────────── /controller is gone, and ours was the first ───────────┐
+    ┌───── /controller is gone, and our transaction was the first ──────┐
     │          Multi(Create /controller, Set /controller_epoch)         v
     WAITING, watching /controller                                     ACTIVE
     ^                                                                   │
@@ -150,7 +150,8 @@ class Controller:
         return found.broker_id if found else NO_BROKER
 
     def _epoch(self, node: ZnodeData | None) -> int | None:
-        """The highest epoch that was seen here: another program may have written a lower one."""
+        """The epoch in the znode, or a higher one that was seen before: another program may have
+        written a lower one."""
         harm, data = "no broker becomes controller", node and node.data
         epoch = self._decoder.read(znodes.decode_epoch, znodes.CONTROLLER_EPOCH, data, harm)
         if epoch is not None:
@@ -158,7 +159,10 @@ class Controller:
         return epoch
 
     def _run_for_controller(self, epoch: int, version: int, there: ZnodeData | None) -> Work[None]:
-        """`there`: our own /controller from before our epoch ended."""
+        """Create /controller and set its epoch, in one transaction.
+
+        `there`: our own /controller from before our epoch ended, to be replaced.
+        """
         node = znodes.ControllerInfo(self.broker_id, self._now())
         (answer,) = yield [
             Multi(
@@ -175,7 +179,7 @@ class Controller:
             yield from self._take_over(epoch, answer[-1])
 
     def _check_outcome(self, epoch: int) -> Work[None]:
-        """Another broker was faster; or our own write was done, and its answer was lost."""
+        """Our write was refused: another broker was faster, or it was done and its answer lost."""
         there, now = yield [Get(znodes.CONTROLLER), Get(znodes.CONTROLLER_EPOCH)]
         self.leader_id = self._holder(there)
         if self.leader_id == self.broker_id and now and self._epoch(now) == epoch:
@@ -197,7 +201,7 @@ class Controller:
         self._emit(Event(kind, self._now(), data))
 
     def snapshot(self) -> dict[str, Any]:
-        """Its state, in values that JSON has."""
+        """The state of the controller, in values that JSON has."""
         state: dict[str, Any] = {
             "controller": self.leader_id,
             "active": self.active,

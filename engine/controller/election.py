@@ -21,6 +21,8 @@ from engine.model import NO_BROKER
 
 
 class Rule(Enum):
+    """The reason for an election, which decides the candidates and the new ISR."""
+
     OFFLINE = "offline"
     PREFERRED = "preferred"
     REASSIGNMENT = "reassignment"
@@ -28,6 +30,8 @@ class Rule(Enum):
 
 
 class Elected(NamedTuple):
+    """The result of an election; NO_BROKER if no replica may lead."""
+
     leader: int
     isr: tuple[int, ...]
     clean: bool = True
@@ -45,7 +49,10 @@ def elect(
     rule: Rule = Rule.OFFLINE,
     stopping: Collection[int] = (),
 ) -> Elected:
-    """`live`: the brokers that may lead, without those that are stopping."""
+    """Choose the leader and the ISR of a partition.
+
+    `live` are the brokers that may lead, without those that are `stopping`.
+    """
     stay: dict[Rule, Collection[int]] = {
         Rule.OFFLINE: live,
         Rule.PREFERRED: isr,

@@ -19,7 +19,7 @@ from engine.zookeeper.requests import Changed
 
 
 class Began(NamedTuple):
-    """Also sent after a new session with ZooKeeper has begun: no watch reports earlier changes."""
+    """The broker is registered, in its first session with ZooKeeper or a new one."""
 
 
 class Answered(NamedTuple):

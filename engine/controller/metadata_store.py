@@ -65,8 +65,7 @@ class MetadataStore:
     def read_notes(
         self, folder: str, decode: Callable[[bytes], T], harm: str
     ) -> Work[dict[str, T | None]]:
-        """The notes in a folder by their paths; None for one that cannot be read. It also watches
-        the folder."""
+        """Watch a folder, and read the notes in it: by path, None for one that cannot be read."""
         names = (yield [Children(folder, watch=True)])[0] or ()
         paths = [f"{folder}/{name}" for name in sorted(names)]
         nodes = yield from ask([Get(path) for path in paths])
@@ -166,5 +165,5 @@ class MetadataStore:
 
 
 def ask(asks: Sequence[Any]) -> Work[Sequence[Any]]:
-    """Without requests there is nothing to send."""
+    """Send requests to ZooKeeper, and return their results. Without requests nothing is sent."""
     return (yield asks) if asks else ()

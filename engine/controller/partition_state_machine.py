@@ -5,7 +5,9 @@
                      replicas leader     is gone      being deleted
 
     NEW to ONLINE       create the znode: the first live replica leads, all live ones are in sync
-    others to ONLINE    an election: read, choose, write if the znode is unchanged
+    others to ONLINE    an election: read, choose, write if the znode is unchanged. A partition that
+                        is ONLINE may have one, too: back to the preferred leader, for instance
+    NEW to OFFLINE      its topic is deleted before it had a leader, or its znode exists already
 
 A leader may change its ISR during an election. Then the version of the znode has changed: the
 controller reads again and chooses again.
@@ -74,7 +76,7 @@ class PartitionStateMachine:
             self.states.pop(partition, None)
 
     def mark(self, partitions: Iterable[TopicPartition], to: ControllerPartitionState) -> None:
-        """To a state other than ONLINE, which takes an election."""
+        """Set the state of partitions. It is not ONLINE, which takes an election."""
         self.states.update(dict.fromkeys(self._legal(partitions, to), to))
 
     def start(self) -> Work[None]:
@@ -106,7 +108,7 @@ class PartitionStateMachine:
         *,
         unclean: bool = False,
     ) -> Work[Leaders]:
-        """Returns those that were elected; the others stay as they are."""
+        """Elect leaders. Returns the partitions that got one; the others stay as they are."""
         legal = self._legal(partitions, ONLINE)
         new = [each for each in legal if self.state(each) is NEW]
         created, known = yield from self._create(new)
@@ -129,7 +131,10 @@ class PartitionStateMachine:
     # -- the first leader ----------------------------------------------------------------
 
     def _create(self, new: list[TopicPartition]) -> Work[tuple[Leaders, list[TopicPartition]]]:
-        """Also returns the partitions whose znode exists already, from an earlier attempt."""
+        """Create the znodes of new partitions: the first live replica leads.
+
+        Also returns the partitions whose znode exists already, from an earlier attempt.
+        """
         states = {}
         for partition in new:
             replicas = self._context.replicas(partition)

@@ -13,6 +13,8 @@
      DEAD <── deleted, expired,│                                              v
               or moved away    └───────────────── the same ──────────────── STABLE
 
+When the coordinator moves to another broker, a group becomes DEAD here from each of these states.
+
 A rebalance leads to the next generation of the group. The first one of a group waits for
 `group.initial.rebalance.delay.ms`, since several members are usually started together; each that
 joins prolongs it, up to the rebalance timeout. Later ones end as soon as all members have joined
@@ -81,6 +83,8 @@ BEFORE: Mapping[ClassicGroupState, frozenset[ClassicGroupState]] = {
 
 
 class Group:
+    """One group. `join`, `sync`, `heartbeat` and `leave` take the requests of its members."""
+
     def __init__(self, id: str, partition: int, context: CoordinatorContext) -> None:
         self.id = id
         self.partition = partition  # of __consumer_offsets
@@ -106,7 +110,7 @@ class Group:
     # -- JoinGroup -------------------------------------------------------------------------
 
     def join(self, request: Any, caller: Caller, now: int) -> Any:
-        """The response, or None if it is sent later. The same holds for `sync`."""
+        """JoinGroup. Returns the response, or None if it is sent later."""
         id, instance_id = request.member_id, request.group_instance_id
         self._check_size(id, now)
         protocols = tuple((each.name, each.metadata) for each in request.protocols)
@@ -273,6 +277,7 @@ class Group:
     # -- SyncGroup, and the rebalance until all have their assignments ------------------------
 
     def sync(self, request: Any, caller: Caller, now: int) -> Any:
+        """SyncGroup. Returns the response, or None if it is sent later."""
         named = request.protocol_type, request.protocol_name
         if None in named and knows(caller, FirstVersion.NAMED_PROTOCOL):
             raise ApiException(ErrorCode.inconsistent_group_protocol, "a protocol must be named")
@@ -329,7 +334,7 @@ class Group:
         )
 
     def assigned_partitions(self, member: MemberMetadata) -> list[str] | None:
-        """Of a consumer; None if it has no assignment, or one that cannot be read here."""
+        """A consumer's partitions; None without an assignment, or if it cannot be read here."""
         if self.members.protocol_type != CONSUMER or not member.assignment:
             return None
         try:
@@ -359,7 +364,7 @@ class Group:
             raise ApiException(ErrorCode.rebalance_in_progress, f"join {self.id} again")
 
     def leave(self, member_id: str, instance_id: str | None, now: int) -> None:
-        """An administrator may remove a static member without knowing its member id."""
+        """LeaveGroup. An administrator may remove a static member by its instance id alone."""
         if member_id in self.pending:
             self._forget_pending(member_id, now)
             return
@@ -423,7 +428,7 @@ class Group:
             self._renew_session(member, now)
 
     def _refuse(self, member: MemberMetadata, error: ErrorCode, now: int) -> None:
-        """Answer its waiting requests with an error."""
+        """Answer the waiting requests of a member with an error."""
         if member.joining is not None:
             id = NO_MEMBER if error == ErrorCode.unknown_member_id else member.id
             self._answer_join(member, responses.not_joined(member.joining, id, error), now)
@@ -455,7 +460,7 @@ class Group:
         self.state = STABLE if self.members else EMPTY
 
     def start(self, now: int) -> None:
-        """This broker is its coordinator now: every member gets a new session."""
+        """This broker is the group's coordinator now: every member gets a new session."""
         self.topics = self.members.subscribed_topics()
         for member in self.members.values():
             self._renew_session(member, now)
@@ -463,7 +468,7 @@ class Group:
             self._rebalance("it is too large", now)
 
     def stop(self, now: int) -> None:
-        """Another broker is its coordinator."""
+        """Another broker is the group's coordinator now."""
         for member in self.members.values():
             self._refuse(member, ErrorCode.not_coordinator, now)
         self._die("another broker is the coordinator", now)

@@ -40,11 +40,15 @@ Commit = Mapping[TopicPartition, OffsetValue]
 
 @dataclass(slots=True)
 class PendingCommit:
+    """A commit that no client sees yet."""
+
     offsets: dict[TopicPartition, OffsetValue]  # never empty
     producer_id: int  # of its transaction; NO_PRODUCER_ID: none
 
 
 class GroupOffsets:
+    """The committed offsets of one group, and those that are pending."""
+
     def __init__(self) -> None:
         self.stored: dict[TopicPartition, OffsetValue] = {}
         self._number: dict[TopicPartition, int] = {}  # of the stored commit
@@ -58,13 +62,13 @@ class GroupOffsets:
         return any(partition in each.offsets for each in self._pending.values())
 
     def begin(self, commit: Commit, producer_id: int = NO_PRODUCER_ID) -> int:
-        """Returns the number of the commit, for `finish`."""
+        """A commit is to be written to the log. Returns its number, for `finish`."""
         self._last += 1
         self._pending[self._last] = PendingCommit(dict(commit), producer_id)
         return self._last
 
     def finish(self, number: int, *, written: bool) -> Commit:
-        """Returns the offsets that are newly stored; so does `end`."""
+        """A commit was written, or could not be. Returns the offsets that are newly stored."""
         pending = self._pending.get(number)
         if pending is None:  # it was deleted, or its transaction has ended
             return {}
@@ -79,7 +83,7 @@ class GroupOffsets:
         return [n for n, it in self._pending.items() if it.producer_id == id != NO_PRODUCER_ID]
 
     def end(self, producer_id: int, *, committed: bool) -> Commit:
-        """A producer's transaction has ended."""
+        """A producer's transaction has ended. Returns the offsets that are newly stored."""
         stored: dict[TopicPartition, OffsetValue] = {}
         for number in self.in_transaction(producer_id):
             if committed:
@@ -113,8 +117,8 @@ class GroupOffsets:
         return list(dict.fromkeys([*self.stored, *pending]))
 
     def remove(self, partitions: Iterable[TopicPartition]) -> list[TopicPartition]:
-        """Pending ones too, so that a transaction that ends later does not restore them. Returns
-        those that were known."""
+        """Remove offsets; pending ones too, so that a transaction that ends later does not restore
+        them. Returns the partitions that had any."""
         removed = [each for each in partitions if each in self.stored or self.is_pending(each)]
         for partition in removed:
             self.stored.pop(partition, None)
@@ -127,7 +131,8 @@ class GroupOffsets:
     def expired(
         self, now: int, retention: int, since: int, needed: Collection[str]
     ) -> list[TopicPartition]:
-        """Those whose retention is over: since a given time, or else since their commit."""
+        """The offsets whose retention is over: it begins at `since`, or if that is UNKNOWN, at the
+        commit. Topics that are `needed` are left out."""
         return [
             partition
             for partition, value in self.stored.items()

@@ -1,8 +1,9 @@
 """What has changed in the metadata of the cluster: a `MetadataDelta`.
 
-    ZooKeeper mode    LeaderAndIsr, UpdateMetadata, StopReplica, znodes and watches ──┐
-    another source    ...                                                             │
-                                                                  MetadataDelta <─────┘
+    with ZooKeeper      LeaderAndIsr, UpdateMetadata, StopReplica, znodes and watches ──┐
+    without ZooKeeper   what the records of the metadata log change in its image ───────┤
+                                                                                        │
+                                                                    MetadataDelta <─────┘
                                                                         │
       ReplicaManager   Metadata   ConfigCache   QuotaManagers   authorizer   <── MetadataPublisher
 

@@ -107,7 +107,7 @@ class ClusterControlManager:
         _check_features(self._image.features, asked.features)
 
     def registration(self, asked: BrokerRegistrationAsked, epoch: int) -> RegisterBrokerRecord:
-        """The same process keeps its epoch and its state."""
+        """The record of a registration. The same process keeps its epoch and its state."""
         known = self._image.brokers.get(asked.broker)
         features = asked.features
         if all(feature.name != METADATA_VERSION for feature in features):

@@ -2,9 +2,11 @@
 
     controller_server     from start to stop                       (ControllerServer)
     controller_handlers   what its listener serves                  (ControllerApis)
-    features              what the committed records finalize
+    controller_service    the QuorumController of the leader: requests, time, responses
+    batch_accumulator     what it decides in one turn of the event loop is one batch
+    combined_node         a broker and a controller in one process
 
-The Raft on sockets, clocks and disks is in engine/broker/kraft: a broker observes by it. The
-package uses that, and the broker's server and connections, not the broker. It has no controller of
-topics and brokers yet: as leader it appends what the Raft itself appends.
+The Raft on sockets, clocks and disks is in engine/broker/kraft, because a broker needs it, too: as
+an observer. This package uses that, and the broker's server and connections, but not the broker.
+What a controller decides is in engine/quorum_controller.
 """

@@ -60,6 +60,6 @@ Invariant: an epoch has at most one leader; epochs and high watermarks only grow
 Invariant: what is committed is in the log of every later leader.
 Invariant: the quorum state is durable before a message depends on it.
 
-Left out: changes of the voters while they run (KIP-853, kraft.version 1), and the accumulator: who
-appends has collected a batch already.
+Left out: changes of the voters while they run (KIP-853, kraft.version 1). Records are collected in
+batches before `append` is called (quorum_server/batch_accumulator.py).
 """

@@ -17,7 +17,7 @@ from engine.raft.states import RaftEvent, RaftState
 
 
 class VoteCount:
-    """The votes of one election, and who is still to be asked."""
+    """The votes of one election. `ask` sends requests to those who have not answered."""
 
     def __init__(
         self,
@@ -40,7 +40,7 @@ class VoteCount:
 
     @property
     def is_lost(self) -> bool:
-        """Those who have not rejected are no majority."""
+        """Whether too many have rejected: those who have not are no majority."""
         return len(self._identity.voters) - len(self.rejected) < self._identity.majority
 
     def ask(self, now: int) -> None:
@@ -53,6 +53,8 @@ class VoteCount:
 
 
 class RaftCandidate:
+    """The state of a node during its own election, and the backoff after it."""
+
     state = RaftState.CANDIDATE
 
     def __init__(

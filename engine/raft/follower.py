@@ -3,7 +3,7 @@
     Fetch ──> records             append, flush, and fetch from the new log end
           ──> diverging epoch     truncate to where both logs are the same, and fetch again
           ──> snapshot id         FetchSnapshot, chunk by chunk; then the log begins at its end
-          ──> nothing for the fetch timeout: a voter stands for election, an observer asks around
+          ──> nothing for the fetch timeout: a voter becomes a candidate, an observer asks others
 
 Invariant: what a Fetch of a voter says to have, its log end, is flushed.
 Invariant: the high watermark of a follower is not beyond its log end, nor the leader's mark.
@@ -24,6 +24,8 @@ from engine.raft.states import RaftEvent, RaftState
 
 
 class RaftFollower:
+    """The state of a node that fetches from a leader."""
+
     state = RaftState.FOLLOWER
 
     def __init__(self, fetcher: RaftFetcher, epoch: int, leader: int, now: int) -> None:
@@ -54,7 +56,7 @@ class RaftFollower:
         yield self.fetch_deadline
 
     def epoch_ended(self, preferred_successors: tuple[int, ...], now: int) -> None:
-        """The leader has resigned: stand for election soon, the best successor first."""
+        """The leader has resigned: become a candidate soon, the best successor first."""
         me, count = self._fetcher.identity.node_id, len(preferred_successors)
         place = preferred_successors.index(me) if me in preferred_successors else count
         longest = self._fetcher.config.election_backoff_max_ms
@@ -82,7 +84,8 @@ class RaftFollower:
         self._log.flush(now)
 
     def _truncate(self, diverging: OffsetAndEpoch, high_watermark: int, now: int) -> None:
-        """The leader's epoch ended there; ours may have ended before."""
+        """Truncate the log to where both logs are the same: the epoch in `diverging` ended there on
+        the leader, and may have ended earlier here."""
         ours = self._log.end_of(diverging.epoch)
         same = ours.epoch == diverging.epoch
         offset = min(ours.offset, diverging.offset) if same else ours.offset

@@ -49,6 +49,8 @@ def majority_end(ends: Sequence[int]) -> int:
 
 
 class RaftLeader:
+    """The state of a node that leads an epoch."""
+
     state = RaftState.LEADER
 
     def __init__(
@@ -80,7 +82,8 @@ class RaftLeader:
         self.append(record, now)
 
     def append(self, batch: bytes, now: int) -> int:
-        """Returns the offset of the batch. It is committed when the high watermark is beyond it."""
+        """Append a batch and flush it. Returns its offset: it is committed when the high watermark
+        is beyond that."""
         offset = self._log.append(batch, self._epoch, now)
         self._log.flush(now)
         self._stored(self._identity.node_id, self._log.end.offset)
@@ -119,7 +122,7 @@ class RaftLeader:
         return due
 
     def _saw(self, replica: int, now: int) -> None:
-        """A voter has asked for records: check quorum counts it."""
+        """A replica has asked for records. If it is a voter, check quorum counts it."""
         if replica in self._identity.others:
             self._fetched.add(replica)
         if len(self._fetched) >= self._identity.majority - 1:  # and this node
@@ -170,8 +173,8 @@ class RaftLeader:
         )
 
     def _snapshot_for(self, request: RaftFetchRequest) -> OffsetAndEpoch | None:
-        """The snapshot that the follower needs, because the log does not go back so far; or that
-        is shorter than the log: for a new follower, whose epoch is 0."""
+        """The snapshot that a follower must fetch first, because the log does not go back so far. A
+        new follower, whose epoch is 0, gets one, too: it is shorter than the log."""
         first, last = self._log.first_snapshot, self._log.last_snapshot
         if first is None or last is None:
             return None

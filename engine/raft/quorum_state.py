@@ -27,6 +27,8 @@ from engine.raft.unattached import RaftUnattached
 
 
 class QuorumState:
+    """The state of one node. `role` is the object of that state: a RaftFollower, for instance."""
+
     def __init__(
         self,
         fetcher: RaftFetcher,
@@ -47,7 +49,7 @@ class QuorumState:
         self._leader, self._follower = leader, follower
 
     def start(self, now: int) -> None:
-        """Read the file. The log may know a newer epoch, if the file was lost."""
+        """Read the quorum state file. The log may know a newer epoch, if the file was lost."""
         election, last_epoch = self._store.read() or ElectionState(), self._log.end.epoch
         if election.epoch < last_epoch:
             election = ElectionState(last_epoch)
@@ -130,7 +132,7 @@ class QuorumState:
     # -- what a message tells --------------------------------------------------------------
 
     def learn(self, epoch: int, leader: int | None, now: int) -> None:
-        """Of an epoch, and perhaps of its leader."""
+        """A message names an epoch, and perhaps its leader: take over what is newer."""
         is_news = epoch > self.epoch or (epoch == self.epoch and self.election.leader is None)
         if leader is not None and is_news:
             self._follow(epoch, leader, now)
@@ -149,7 +151,8 @@ class QuorumState:
         self._enter(RaftEvent.LEADER_FOUND, follower, ElectionState(epoch, leader=leader))
 
     def _unattach(self, epoch: int, now: int) -> None:
-        """An election timeout that runs goes on: or two voters could keep each other waiting."""
+        """Enter a newer epoch without a leader. An election timeout that runs goes on: otherwise
+        two voters could delay each other for ever."""
         deadline = now + self._election_timeout()
         if isinstance(self.role, RaftUnattached | RaftCandidate | RaftProspective):
             deadline = self.role.election_deadline
@@ -159,7 +162,7 @@ class QuorumState:
     # -- votes -----------------------------------------------------------------------------
 
     def vote(self, request: VoteRequest, now: int) -> bool:
-        """Whether the candidate gets the vote of this node. It is remembered before."""
+        """Whether the candidate gets the vote of this node. A vote is on the disk on return."""
         if request.pre_vote:
             return self._would_vote(request)
         if not self._may_vote(request):
@@ -177,7 +180,7 @@ class QuorumState:
         return voted is not None or self._is_up_to_date(request)
 
     def _would_vote(self, request: VoteRequest) -> bool:
-        """Not while this node leads, or fetches from a leader."""
+        """The answer to a pre-vote: no, while this node leads or fetches from a leader."""
         role = self.role
         is_served = isinstance(role, RaftFollower) and role.has_fetched
         return self._is_up_to_date(request) and not is_served and not isinstance(role, RaftLeader)

@@ -57,6 +57,8 @@ NOTHING_DUE_MS = 2**62
 
 
 class RaftClient:
+    """One node of the quorum, a voter or an observer."""
+
     def __init__(
         self,
         identity: QuorumIdentity,
@@ -144,7 +146,8 @@ class RaftClient:
         return min((time for time in times if time > now), default=now + NOTHING_DUE_MS)
 
     def append(self, batch: bytes, now: int) -> tuple[int, list[RaftEffect]]:
-        """As leader. Returns the batch's offset: it is committed when the mark is beyond it."""
+        """As leader, append a batch. Returns its offset: it is committed when the high watermark is
+        beyond that."""
         if not isinstance(self.quorum.role, RaftLeader):
             text = f"node {self.identity.node_id} does not lead the quorum"
             raise ApiException(ErrorCode.not_controller, text)
@@ -176,7 +179,7 @@ class RaftClient:
             self._outbox.append(HighWatermarkChange(offset))
 
     def _leave(self, before: object) -> None:
-        """A leader that is one no more answers those who wait: they have to ask another one."""
+        """If the node has stopped being leader, answer the Fetches that wait, with an error."""
         if isinstance(before, RaftLeader) and before is not self.quorum.role:
             error = ErrorCode.not_leader_or_follower
             for parked in before.parked:
@@ -292,7 +295,7 @@ class RaftClient:
     # -- responses -------------------------------------------------------------------------
 
     def _use(self, peer: int, request: RaftRequest, response: RaftResponse, now: int) -> bool:
-        """Returns whether the next request may be sent at once."""
+        """Use a response. Returns whether the next request to this node may be sent at once."""
         if response.epoch == NO_EPOCH_KNOWN or self.quorum.contradicts(
             response.epoch, response.leader
         ):

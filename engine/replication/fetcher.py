@@ -14,8 +14,8 @@ partitions that changed, so a thousand idle ones cost nothing here.
 
 From version 13 on (without ZooKeeper) Fetch has the ids of topics in place of their names.
 
-After an error a partition backs off: shortly at first, because usually the leader has not received
-LeaderAndIsr yet; then longer, up to `replica.fetch.backoff.ms`. The same holds for a leader that
+After an error a partition backs off: shortly at first, because usually the leader does not know yet
+that it leads; then longer, up to `replica.fetch.backoff.ms`. The same holds for a leader that
 cannot be reached.
 
 Left out: several fetchers for one leader (`num.replica.fetchers`).
@@ -50,7 +50,7 @@ from engine.wire.topic_ids import TopicToFetch
 EARLIEST, LATEST = -2, -1  # timestamps for the leader's log start and log end
 LONGEST_AFTER = 6  # errors in a row; until then each back-off doubles
 HELD_MS = 100  # how often a throttled fetcher tries again
-NO_SESSION, FULL = 0, 0
+NO_SESSION, FULL = 0, 0  # a session id; the session epoch of a Fetch with every partition
 LAST_EPOCH = 2**31 - 1  # of a session; 1 follows it
 
 
@@ -63,6 +63,8 @@ class Policy(NamedTuple):
 
 
 class Fetcher:
+    """The requests to one leader. The broker sends what `next` returns."""
+
     def __init__(self, leader: int, policy: Policy) -> None:
         self.leader = leader
         self.following: dict[TopicPartition, FollowerPartition] = {}
@@ -280,7 +282,7 @@ class Fetcher:
         self._paused_until = now + self._backoff(self._failures)
 
     def _continues(self, response: Any, now: int) -> bool:
-        """The fetch session in the answer. Returns whether the answer has data."""
+        """Take over the fetch session in the answer. Returns whether the answer has data."""
         if response.error_code != ErrorCode.none:
             if response.error_code == ErrorCode.fetch_session_id_not_found:
                 self._session = NO_SESSION
@@ -300,9 +302,9 @@ class Fetcher:
             self._policy.throttle.record(size, now)
 
     def _still(self, partition: TopicPartition) -> FollowerPartition | None:
-        """The partition that was requested, if its leader has not changed since the request.
+        """The requested partition, if its leader epoch has not changed since the request.
 
-        None if the answer has had it before.
+        None if the same answer has named it before.
         """
         each, asked = self.following.get(partition), self._asked.get(partition)
         if each is None or asked is None or asked.current_leader_epoch != each.epoch:

@@ -6,7 +6,7 @@
     SEEKING_END     our log end is not in the leader's log: if it is after the leader's, truncate
     SEEKING_START   if it is before the leader's start, begin a new log there
     WAITING         fenced, the disk is broken, or the leader has batches that we cannot read: wait
-                    for the next LeaderAndIsr
+                    for the controller's next decision
 
 A new leader may not have the epoch in the request. Then it answers with the nearest older one, and
 the follower asks again with its own epoch before that, until both have the same one (KIP-279):
@@ -15,9 +15,10 @@ the follower asks again with its own epoch before that, until both have the same
     follower epoch 1 |-------|  epoch 2 |-----         here 1 ended at 8: truncate to 8; up to
                              8                         there both logs are the same
 
-From 2.7 on there is no request for that. Each Fetch says which epoch the last record before its
-offset has. If the leader's log has no such record there, it answers with no records, but with the
-epoch after which the logs diverge, and where that ended. The follower truncates, and fetches again.
+From protocol 2.7 on there is no request for that. Each Fetch says which epoch the last record
+before its offset has. If the leader's log has no such record there, it answers with no records, but
+with the epoch after which the logs diverge, and where that ended. The follower truncates, and
+fetches again.
 
 Before KIP-101 (`inter.broker.protocol.version=0.10.2`) a follower truncated to its own high
 watermark, which it gets one fetch late. It could remove committed records, or keep records that no
@@ -81,6 +82,8 @@ class LogListener(NamedTuple):
 
 
 class FollowerPartition:
+    """One partition that this broker follows, under one leader in one epoch."""
+
     def __init__(
         self, partition: Partition, log: PartitionLog, directory: Directory, listener: LogListener
     ) -> None:
@@ -110,7 +113,7 @@ class FollowerPartition:
     # -- truncating ----------------------------------------------------------------------
 
     def truncate_to_high_watermark(self, now: int) -> None:
-        """For a log without epochs, and before KIP-101."""
+        """Truncate without the leader's help: a log without epochs, or before KIP-101."""
         self._truncate(self._agreed, now)
         self.move(StageChange.MET)
 
@@ -142,7 +145,7 @@ class FollowerPartition:
         self.move(StageChange.MET)
 
     def _truncate_to_epoch(self, epoch: int, end: int, now: int) -> bool:
-        """That epoch ended there on the leader. Returns whether both logs are the same now."""
+        """The leader's `epoch` ended at `end`. Returns whether both logs are the same now."""
         offset, met = agreement(self.log.epochs, self.log.end_offset, epoch, end)
         self._truncate(offset, now)
         self._agreed = self.log.end_offset

@@ -8,17 +8,19 @@
 The offset that a follower fetches next is its log end. A follower that has not caught up with the
 leader for `replica.lag.time.max.ms` leaves the in-sync replicas (ISR). A follower that has reached
 the high watermark, and the start of the leader's epoch, joins them. Both changes are proposals
-until they are written to ZooKeeper, by the controller (below protocol 2.7: by the leader itself):
+until they are written. With ZooKeeper the leader itself writes them, or from protocol 2.7 on the
+controller; without ZooKeeper the controller writes them to the metadata log.
 
     SETTLED ── PROPOSE ──> PROPOSED ── WRITTEN ──> SETTLED
-                              ├─────── REFUSE ───> REFUSED ── LeaderAndIsr ──> SETTLED
+                              ├─────── REFUSE ───> REFUSED
                               └────── WITHDRAW ──> SETTLED        (without ZooKeeper only)
 
-Without ZooKeeper the metadata log has the ISR: an update with a newer version settles it, too.
+A new state of the partition from the controller (LeaderAndIsr, or a record of the metadata log)
+leads from each of these states to SETTLED. It is the only way out of REFUSED.
 
 Invariant: the high watermark is never above the log end of a replica that is in the ISR or that a
-proposal adds; a removed replica counts until the removal is written. ZooKeeper has the old ISR or
-the new one, and any replica of either has all committed records, so each of them may be elected.
+proposal adds; a removed replica counts until the removal is written. What is written is the old ISR
+or the new one, and any replica of either has all committed records, so each of them may be elected.
 Invariant: the high watermark never decreases while this broker leads.
 """
 
@@ -35,6 +37,8 @@ UNKNOWN = -1  # an offset that is not known yet
 
 
 class Role(Enum):
+    """What this broker does for a partition."""
+
     NONE = "none"  # perhaps a log, but no role
     LEADER = "leader"  # appends the records of producers, and decides which replicas are in sync
     FOLLOWER = "follower"  # fetches from the leader
@@ -60,14 +64,16 @@ ROLES: Mapping[tuple[Role, RoleChange], Role] = {  # any role may follow any oth
 
 
 class IsrState(Enum):
-    """Whether the leader and ZooKeeper agree about the ISR."""
+    """Whether the leader has the ISR that is written."""
 
-    SETTLED = "settled"  # both have the same ISR
+    SETTLED = "settled"  # the leader has the ISR that is written
     PROPOSED = "proposed"  # a change is being written: until then both ISRs count
-    REFUSED = "refused"  # the controller has changed the state: wait for LeaderAndIsr
+    REFUSED = "refused"  # the controller has decided otherwise: wait for its decision
 
 
 class IsrStep(Enum):
+    """What happens to a change of the ISR."""
+
     PROPOSE = "propose"
     WRITTEN = "written"
     REFUSE = "refuse"
@@ -83,7 +89,7 @@ ISR_STEPS: Mapping[tuple[IsrState, IsrStep], IsrState] = {
 
 
 class Proposal(NamedTuple):
-    """A new ISR, to be written if the state in ZooKeeper still has this version."""
+    """A new ISR, to be written if the state of the partition still has this version."""
 
     partition: TopicPartition
     leader: int
@@ -124,7 +130,8 @@ class Follower:
         self.end, self.log_start, self.leader_end, self.asked = offset, log_start, leader_end, now
 
     def seen(self, leader_end: int) -> int:
-        """When it had last caught up. An idle fetch session fetches without naming partitions."""
+        """When the follower had last caught up. In an idle fetch session it fetches without naming
+        the partition."""
         if self.reader is not None and self.end >= leader_end:
             self.asked = max(self.asked, self.reader.used)
             self.caught_up = max(self.caught_up, self.reader.used)
@@ -137,6 +144,8 @@ class Follower:
 
 @dataclass(slots=True)
 class Partition:
+    """What this broker knows of one partition, as its leader or as a follower."""
+
     id: TopicPartition
     broker_id: int  # of this broker
     max_lag_ms: int = 30_000  # replica.lag.time.max.ms
@@ -147,7 +156,7 @@ class Partition:
     leader_since: int = -1  # the first epoch of this broker's leadership
     epoch_start: int = UNKNOWN  # the leader's log end when its epoch began
     controller_epoch: int = -1  # of the controller that elected the leader
-    version: int = -1  # of the state in ZooKeeper
+    version: int = -1  # of the written state: in ZooKeeper, that of the znode
     replicas: tuple[int, ...] = ()  # the assignment: the preferred leader first
     adding: tuple[int, ...] = ()  # of them: those that a reassignment adds
     removing: tuple[int, ...] = ()  # and those that it removes
@@ -183,8 +192,8 @@ class Partition:
         self.followers = {}
 
     def update(self, state: PartitionRegistration, now: int) -> bool:
-        """The same leader in the same epoch, and another ISR or assignment. Returns whether it is
-        newer than what is known: the answer to a proposal may have come before."""
+        """Take over another ISR or assignment, with the same leader in the same epoch. Returns
+        whether it is newer than what is known: the answer to a proposal may have come before."""
         if state.leader_epoch != self.leader_epoch or state.version <= self.version:
             return False
         self.version = state.version
@@ -269,7 +278,7 @@ class Partition:
     def lagging(self, now: int) -> tuple[int, ...]:
         """The members of the ISR that have been behind for too long.
 
-        A member may not be a replica any more: a reassignment removed it while it was joining.
+        A member that is no replica any more is one of them: a reassignment has removed it.
         """
         others = [each for each in self.isr if each != self.broker_id]
         return tuple(each for each in others if self._is_lagging(self.followers.get(each), now))
@@ -312,17 +321,17 @@ class Partition:
         return self.isr_state is IsrState.PROPOSED and self.proposal == proposal
 
     def written(self, version: int) -> None:
-        """ZooKeeper has accepted the proposal, in this version."""
+        """The proposal is written; the state of the partition has this version now."""
         assert self.proposal is not None
         self.isr, self.version = self.proposal.isr, version
         self._settle(ISR_STEPS[self.isr_state, IsrStep.WRITTEN], None)
 
     def withdraw(self) -> None:
-        """The controller does not accept the replica that the proposal adds."""
+        """The controller does not accept the added replica for now: the old ISR stays."""
         self._settle(ISR_STEPS[self.isr_state, IsrStep.WITHDRAW], None)
 
     def refused(self) -> None:
-        """The proposal may be in ZooKeeper or not, so the replicas that it adds still count."""
+        """The proposal may be written or not, so the replicas that it adds still count."""
         self._settle(ISR_STEPS[self.isr_state, IsrStep.REFUSE], self.proposal)
 
     def _settle(self, state: IsrState, proposal: Proposal | None) -> None:

@@ -53,7 +53,9 @@ enforce_retention: Callable[[Any, int, int], int] = retention.enforce  # also on
 
 
 class ReplicaManager:
-    following = FollowerPartition  # the class of what follows; a lab may have another one
+    """All replicas on this broker. See `apply`, `append` and `read`."""
+
+    following = FollowerPartition  # for partitions that are followed; a challenge has its own
 
     def __init__(
         self,
@@ -159,7 +161,7 @@ class ReplicaManager:
             self._event("isr.changed", partition, isr=partition.isr, was=was, **facts)
 
     def _update(self, change: PartitionChange) -> None:
-        """Another ISR or another assignment, in the same leader epoch (without ZooKeeper)."""
+        """Take over another ISR or assignment in the same leader epoch (without ZooKeeper)."""
         partition, state, now = self.partitions.get(change.partition), change.now, self.now()
         was = partition.isr if partition is not None else ()
         if partition is None or state is None or not partition.update(state, now):
@@ -274,7 +276,7 @@ class ReplicaManager:
 
     def tick(self) -> None:
         """Every half of `replica.lag.time.max.ms`: find the followers that have fallen behind. The
-        high watermark need not wait any longer for one that has not joined the ISR meanwhile."""
+        high watermark no longer waits for those of them that are not in the ISR."""
         for partition in self.partitions.values():
             if partition.is_leader and self.logs.directory_of[partition.id].offline is None:
                 self.propose(partition.shrink(self.now()))
@@ -290,14 +292,14 @@ class ReplicaManager:
             self.work_changed()
 
     def isr_overtaken(self, proposal: Proposal, version: int) -> None:
-        """The state has this version now, but the same leader and epoch: propose it again."""
+        """The written state has another version, but the same leader and epoch: propose again."""
         partition = self.partitions.get(proposal.partition)
         if partition is not None and partition.waits_for(proposal):
             partition.version, partition.proposal = version, proposal._replace(version=version)
             self.propose(partition.proposal)
 
     def isr_withdrawn(self, proposal: Proposal) -> None:
-        """The controller finds a replica of it ineligible for now: propose it anew."""
+        """The controller refuses a replica of the proposal for now: look for another proposal."""
         partition = self.partitions.get(proposal.partition)
         if partition is not None and partition.waits_for(proposal):
             partition.withdraw()
@@ -305,7 +307,7 @@ class ReplicaManager:
             self._advance(partition)
 
     def isr_answered(self, proposal: Proposal, version: int | None) -> None:
-        """It is written, in this version. None: the controller has changed the state."""
+        """The proposal is written, in this version. None: the controller has decided otherwise."""
         partition, now = self.partitions.get(proposal.partition), self.now()
         if partition is None or not partition.waits_for(proposal):
             return  # another role has come meanwhile
@@ -479,7 +481,7 @@ class ReplicaManager:
         return is_listed(listed, log.partition, self.broker_id)
 
     def note_sent(self, topic_partition: TopicPartition, size: int) -> None:
-        """So many bytes of a partition are sent to a follower."""
+        """Count the bytes of a partition that are sent to a follower, for the throttle."""
         if self._is_throttled(self.logs[topic_partition]):
             self._sent.record(size, self.now())
 

@@ -8,11 +8,11 @@ from typing import Protocol
 
 
 class AuthenticationFailed(Exception):
-    """The other end is told why."""
+    """An authentication has failed, and the other end is told why."""
 
 
 class InvalidCredentials(Exception):
-    """The other end is not told why."""
+    """An authentication has failed, and the other end is not told why."""
 
 
 class SaslServer(Protocol):
@@ -29,7 +29,7 @@ class SaslServer(Protocol):
 
 
 class SaslClient(Protocol):
-    """The other end."""
+    """The client's end of one authentication."""
 
     @property
     def mechanism(self) -> str: ...

@@ -173,7 +173,7 @@ class ScramServer:
 
 
 class ScramClient:
-    """The other end. It checks that the broker has the credential of the same password."""
+    """The client's end. It checks that the broker has the credential of the same password."""
 
     def __init__(
         self, mechanism: str, name: str, password: str, make_nonce: Callable[[], str] = nonce

@@ -108,7 +108,7 @@ class Header(NamedTuple):
 
     @property
     def last_sequence(self) -> int:
-        """Sequence numbers go from 2^31 - 1 back to 0."""
+        """The sequence number of the last record; 0 follows 2^31 - 1."""
         if self.base_sequence == NO_SEQUENCE:
             return NO_SEQUENCE
         return (self.base_sequence + self.last_offset_delta) & _MAX_SEQUENCE
@@ -177,7 +177,7 @@ def framed(batch: Buffer) -> Header:
     if size < HEADER_SIZE:
         raise _invalid(f"{size} bytes cannot hold a batch: its header alone has {HEADER_SIZE}")
     header = Header.parse(batch)
-    # Asked first: where older formats have their magic byte, they have little else in common.
+    # First the magic byte. Older formats have it at the same place, and other fields elsewhere.
     if header.magic != MAGIC:
         raise _invalid(f"the batch has magic {header.magic} at byte 16, not {MAGIC}")
     if header.size != size:

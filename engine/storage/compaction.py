@@ -51,6 +51,8 @@ class LogChanged(Exception):
 
 
 class Compaction:
+    """One round over one log. `run` does it, step by step."""
+
     def __init__(self, log: Log, start: int, end: int, memory: int, now: int) -> None:
         """Clean the dirty part from `start` to `end`, where a closed segment must end."""
         self.log = log
@@ -231,7 +233,7 @@ class Compaction:
         return met or bool(alone) or not tombstones_go or header.base_offset >= self.end
 
     def _complete(self, new: Segment, modified: int) -> None:
-        """Flush it, with the mtime of the old segments: the age of tombstones depends on it."""
+        """Flush the new segment, with the mtime of the old ones: a tombstone's age begins there."""
         new.close_for_appends()
         files.set_modified(new.file.fileno(), modified)
         new.flush()

@@ -69,7 +69,7 @@ def find(buffer: Buffer, header: Header, position: int = 0) -> Marker | None:
 
 
 def find_all(buffer: Buffer, headers: Iterable[Header]) -> list[Marker | None]:
-    """The same for batches that lie end to end."""
+    """The marker, or None, of each batch; the batches lie end to end."""
     markers, position = [], 0
     for header in headers:
         markers.append(find(buffer, header, position))

@@ -19,6 +19,8 @@ from engine.storage import checkpoints, files
 
 
 class Epochs:
+    """The leader epochs of one log, in memory and in their file."""
+
     def __init__(self, directory: Path) -> None:
         self.path = directory / checkpoints.LEADER_EPOCH
         self.entries: list[tuple[int, int]] = []

@@ -49,7 +49,7 @@ class Index:
         self.grow(capacity)
 
     def _resize(self, size: int) -> None:
-        """Make the file so large, or smaller by a part of an entry."""
+        """Give the file this size, rounded down to whole entries, and map it."""
         size -= size % self.ENTRY.size
         self._unmap()
         if size != self._size:
@@ -159,7 +159,7 @@ class OffsetIndex(Index):
 
 
 class TimeIndex(Index):
-    """From a timestamp to the offset up to which every record is older."""
+    """From a timestamp to the offset up to which no record is newer."""
 
     ENTRY = struct.Struct(">qi")
     KEY = struct.Struct(">q")

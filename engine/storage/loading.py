@@ -49,8 +49,8 @@ def load(
     """Open a log, or create a new one; `LogOffline` if it must not be opened.
 
     `clean`: the last broker had an orderly stop. Without a recovery point, it is not known what was
-    flushed. The producers have the open transactions, and those that ended at `high_watermark` or
-    later.
+    flushed. Afterwards the log's producers have the transactions that are open, and those whose
+    marker is at `high_watermark` or later. A challenge brings another surveyor.
     """
     if directory.exists() and not directory.is_dir():
         raise LogOffline(directory, "it is a file, and a directory is expected")

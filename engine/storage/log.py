@@ -77,7 +77,7 @@ class Log:
         self.last_flush = 0
         self.topic_id: UUID | None = None  # if it is known
         self._is_topic_id_flushed = True
-        self.lowered: Callable[[], None] = lambda: None  # writes the checkpoints, now lower
+        self.lowered: Callable[[], None] = lambda: None  # is called to write lower checkpoints
         self._emit = emit
 
     @property
@@ -99,8 +99,9 @@ class Log:
             segment.index_interval = config.index_interval_bytes
 
     def assign_topic_id(self, topic_id: UUID) -> None:
-        """Its file is flushed before the first record is appended, as by Kafka since 3.0: two
-        flushes for each of many new partitions would take far longer than all the rest."""
+        """Write the topic's id to a file. It is flushed before the first record is appended, as by
+        Kafka since 3.0: two flushes for each of many new partitions would take far longer than
+        all the rest."""
         checkpoints.write_topic_id(self.directory / checkpoints.PARTITION, topic_id)
         self.topic_id, self._is_topic_id_flushed = topic_id, False
 
@@ -228,9 +229,9 @@ class Log:
         self.recovery_point, self.last_flush = self.end_offset, now
 
     def flush_records(self, now: int) -> None:
-        """Flush what was appended, in one write where the files of the log are as they were.
+        """Flush the appended records, but no index: one flush, unless there are new files.
 
-        For a log whose indexes are compared with its records when it is opened: they are left out.
+        For the metadata log, whose indexes are compared with its records when it is opened.
         """
         if self.recovery_point <= self.active.base_offset or not self.epochs.is_flushed:
             return self.flush(now)

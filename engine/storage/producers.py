@@ -41,7 +41,7 @@ from engine.storage.aborted import Aborted
 from engine.storage.batch import NO_PRODUCER_ID, NO_SEQUENCE, Header
 from engine.storage.control import ControlType, Marker
 
-REMEMBERED = 5  # batches a producer; also the most requests it may have in flight
+REMEMBERED = 5  # batches of each producer; also the most requests that it may have in flight
 NO_TRANSACTION = -1
 SEQUENCES = 2**31  # a sequence number after 2^31 - 1 is 0
 
@@ -176,7 +176,7 @@ class Producers:
         return None
 
     def _end(self, header: Header, marker: Marker) -> Aborted | None:
-        """A transaction without records here is ignored."""
+        """A marker ends a transaction. Without records in this log there is nothing to end."""
         first, last = self.open.pop(header.producer_id, NO_TRANSACTION), header.last_offset
         if first == NO_TRANSACTION:
             return None
@@ -225,7 +225,7 @@ class Producers:
         files.replace(path, struct.pack(">hI", _VERSION, crc32c(checked)) + checked)
 
     def load(self, path: Path) -> None:
-        """Take over a snapshot's state; it knows one batch a producer, as Kafka's does."""
+        """Take over the state in a snapshot, which has the last batch of each producer."""
         entries = read_snapshot(path)
         begun = sorted((it.transaction_start, it.producer_id) for it in entries)
         self.open = {number: start for start, number in begun if start != NO_TRANSACTION}

@@ -13,8 +13,8 @@ The attributes of a record are not used.
 
 Invariant: offset deltas grow from record to record, up to the last offset delta.
 
-No other code of a producer or a consumer handles each record in Python. So the two inner loops are
-written for speed: local names, no call for a number of one or two bytes, bytes joined once.
+The two loops that encode and decode run once for each record of a producer or a consumer. So they
+are written for speed: local names, no call for a number of one or two bytes, bytes joined once.
 """
 
 from collections.abc import Iterator, Sequence
@@ -56,7 +56,7 @@ def encode(
     records: Sequence[Record],
     *,
     base_offset: int = 0,
-    last_offset: int | None = None,  # unless it is that of the last record
+    last_offset: int | None = None,  # None: that of the last record
     codec: Codec = Codec.NONE,
     level: int | None = None,
     leader_epoch: int = NO_EPOCH,
@@ -228,13 +228,13 @@ def recompressed(batch: Buffer, name: str) -> Buffer:
 
 
 def stream(batch: Buffer, limit: int = LIMIT) -> Iterator[Record]:
-    """The same, one at a time: a small batch may unpack to millions of them."""
+    """The records of one whole batch, one at a time: a small batch may unpack to millions."""
     header = framed(batch)
     return _decoded(header, decompress(header.codec, memoryview(batch)[HEADER_SIZE:], limit))
 
 
 def _decoded(header: Header, data: bytes) -> Iterator[Record]:
-    """The loop. `n` is a number as it is read, with the sign still in its lowest bit."""
+    """The records in unpacked bytes. `n` is a number as read, with the sign in its lowest bit."""
     base_offset, base_timestamp = header.base_offset, header.base_timestamp
     append_time = header.max_timestamp if header.is_log_append_time else None
     last, last_delta = -1, header.last_offset_delta

@@ -3,7 +3,7 @@
     00000000000000000000.log   | batch | batch | batch | batch | ...   (only ever appended to)
     00000000000000000000.index            ^ about every 4 KB: offset -> position
     00000000000000000000.timeindex        ^ at the same places: largest timestamp -> offset
-    00000000000000000000.txnindex         the aborted transactions of its markers, if any
+    00000000000000000000.txnindex         the transactions that its abort markers end, if any
 
 A file is named by its base offset, the first offset that it can hold. A read never decodes records:
 it finds a position and returns a `Slice` of the file, which the server sends by sendfile.
@@ -122,8 +122,8 @@ class Segment:
 
     @property
     def _all_paths(self) -> list[Path]:
-        """The log comes last. Otherwise, after an interrupted rename or removal, an index would be
-        taken for that of the next segment with this name."""
+        """All files of the segment, the log last. Otherwise, after an interrupted rename or
+        removal, an index would be taken for that of the next segment with this name."""
         return [self._beside(".txnindex"), *reversed(self.paths)]
 
     @property
@@ -244,7 +244,7 @@ class Segment:
     def _indexed(
         self, offset: int, probes: list[int] | None = None
     ) -> Iterator[tuple[int, Header]] | None:
-        """The same; None if the index is wrong."""
+        """The batches from the position in the index on; None if the index is wrong."""
         start = self.offsets.lookup(offset, probes)[1]
         batches = self.headers(start)
         first = next(batches, None)
@@ -353,7 +353,7 @@ class Segment:
         self.aborted.flush()
 
     def flush_records(self) -> None:
-        """Leave out the indexes: they can be made again from the records."""
+        """Flush the records alone: the indexes can be made again from them."""
         files.flush(self.file.fileno())
 
     def rename(self, old: str, new: str) -> None:

@@ -6,7 +6,8 @@ The published schemas (kio) have dropped the oldest of them: `old_versions` deri
 requests between brokers, six are no longer in kio, or not in the versions of 2.8: `messages`
 declares them, without the oldest versions, which no broker at protocol 2.6 or later sends.
 
-A broker advertises those of them that it has handlers for.
+A broker advertises those of them that it has handlers for. Without ZooKeeper it serves other
+versions of a few, Fetch 13 for instance (kraft_apis.py); controllers have a table of their own.
 """
 
 from collections.abc import Mapping
@@ -18,7 +19,7 @@ API_VERSIONS = 18  # the key of the request that every listener serves
 
 
 class ApiKey(IntEnum):
-    """An API of some listener, by the key that opens its requests.
+    """An API that a broker or a controller serves, by the key at the beginning of its requests.
 
     NAME = key, oldest version, newest version, first flexible version
     """
@@ -50,18 +51,18 @@ class ApiKey(IntEnum):
 
     @property
     def between_brokers(self) -> bool:
-        """Whether it is sent only between brokers; these are declared in `messages`."""
+        """Whether only brokers send it, to each other; engine/wire/messages declares these."""
         return False
 
     def schema(self, version: int, kind: str) -> str:
-        """The module of its request or response, for example `kio.schema.fetch.v12.request`."""
+        """The module with its request or response, for example `kio.schema.fetch.v12.request`."""
         if self.between_brokers:
             return f"engine.wire.messages.{self.name.lower()}"
         return f"kio.schema.{self.name.lower()}.v{version}.{kind}"
 
 
 class Api(ApiKey):
-    """An API of a broker."""
+    """An API of a broker of Kafka 2.8."""
 
     PRODUCE = 0, 0, 9, 9
     FETCH = 1, 0, 12, 12
@@ -122,7 +123,7 @@ class Api(ApiKey):
 
     @property
     def between_brokers(self) -> bool:
-        """Whether it is sent only between brokers; these are declared in `messages`."""
+        """Whether only brokers send it, to each other; engine/wire/messages declares these."""
         return 4 <= self <= 7 or self in (Api.WRITE_TXN_MARKERS, Api.ALTER_ISR)
 
 

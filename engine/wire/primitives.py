@@ -79,7 +79,7 @@ def _time(milliseconds: int) -> datetime | None:
 
 
 def _timestamp(time: datetime | int | None) -> int:
-    """Here, too, a plain number is accepted."""
+    """A time in milliseconds; a plain number is accepted."""
     if isinstance(time, int):
         return time
     return _NO_TIME if time is None else (time - _EPOCH) // _MILLISECOND

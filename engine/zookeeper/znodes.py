@@ -19,8 +19,10 @@
     /latest_producer_id_block                 the last block of producer ids that was reserved
     /consumers                                for consumers before 0.9; empty
 
-E marks ephemeral nodes, which are deleted with their owner's session; # is a number that ZooKeeper
-appends. Most values are JSON, with the keys in the order of Kafka's own maps, so that the bytes are
+E marks ephemeral znodes, which are deleted with their owner's session; # is a number that ZooKeeper
+appends. A znode's czxid is the number of the transaction that created it.
+
+Most values are JSON, with the keys in the order of Kafka's own maps, so that the bytes are
 the same. Decoding accepts every older version that Kafka accepts.
 
 Invariant: a value with unknown keys, from a newer broker, is still read.
@@ -61,11 +63,11 @@ CONTROLLER_EPOCH = "/controller_epoch"
 FEATURES = "/feature"
 CONFIG = "/config"
 CONFIG_CHANGES = "/config/changes"
-CONFIG_CHANGE = "/config/changes/config_change_"  # a prefix, as are the next two
+CONFIG_CHANGE = "/config/changes/config_change_"  # ZooKeeper appends a number
 ISR_CHANGES = "/isr_change_notification"
-ISR_CHANGE = "/isr_change_notification/isr_change_"
+ISR_CHANGE = "/isr_change_notification/isr_change_"  # ZooKeeper appends a number
 LOG_DIR_EVENTS = "/log_dir_event_notification"
-LOG_DIR_EVENT = "/log_dir_event_notification/log_dir_event_"
+LOG_DIR_EVENT = "/log_dir_event_notification/log_dir_event_"  # ZooKeeper appends a number
 LOG_DIR_FAILURE = 1  # the only event in such a note
 DELETE_TOPICS = "/admin/delete_topics"
 REASSIGN_PARTITIONS = "/admin/reassign_partitions"
@@ -135,7 +137,8 @@ class BrokerEndPoint(NamedTuple):
 
     @classmethod
     def parse(cls, text: str, protocols: Mapping[str, str] | None) -> Self:
-        """Before version 4 there was no map: a listener had the name of its protocol."""
+        """`protocols`: of each listener; None before version 4 of BrokerInfo, where a listener had
+        the name of its protocol."""
         match = re.fullmatch(r"(.*)://\[?([0-9a-zA-Z\-%._:]*)\]?:(-?[0-9]+)", text)
         if match is None:
             raise ValueError(f"not an endpoint: {text!r}")
@@ -147,7 +150,7 @@ class BrokerEndPoint(NamedTuple):
 
 
 class BrokerInfo(NamedTuple):
-    """/brokers/ids/N. The zxid of the node's creation is the broker epoch."""
+    """/brokers/ids/N. The czxid of the znode is the broker epoch."""
 
     endpoints: tuple[BrokerEndPoint, ...]
     timestamp: int  # ms since 1970, when the broker registered
@@ -175,7 +178,7 @@ class BrokerInfo(NamedTuple):
 
     @classmethod
     def decode(cls, data: bytes) -> Self:
-        """Version 1 had one host and port, 2 endpoints, 3 a rack, 4 named listeners, 5 features."""
+        """Version 1 has one host and port, 2 endpoints, 3 a rack, 4 named listeners, 5 features."""
         value = json_object(data)
         version = field(value, "version", as_int32)
         if version < 1:
@@ -232,7 +235,10 @@ class Topic(NamedTuple):
 
 
 class LeaderAndIsr(NamedTuple):
-    """.../partitions/P/state. A write names the version that was read, so no change is lost."""
+    """.../partitions/P/state. A write names the version that was read, so no change is lost.
+
+    The request that brings it to the brokers has the same name: LeaderAndIsrRequest.
+    """
 
     leader: int  # a broker, or -1
     leader_epoch: int  # incremented with each change by the controller

@@ -137,7 +137,7 @@ def precommitted_reads(evidence: Evidence) -> Iterator[ChaosFinding]:
 
 
 def halves(evidence: Evidence) -> Iterator[ChaosFinding]:
-    """Also of a transaction whose end nobody knows: it is there as a whole, or not at all."""
+    """Transactions of which only a part is there, also those whose end nobody knows."""
     there = {record.value for record in evidence.final}
     for operation in evidence.history.completed():
         values = {sent.value for sent in operation.sent}

@@ -143,7 +143,7 @@ def every_partition_has_an_owner(observed: ObservedState) -> Iterator[str]:
 
 
 def the_group_has_read_everything(observed: ObservedState) -> Iterator[str]:
-    """And has committed that."""
+    """All records were read, and the offsets committed."""
     for leader in _coordinators(observed):
         group = leader.running.group(GROUP)
         for partition in observed.workload.partitions if group else ():

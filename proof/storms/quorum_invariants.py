@@ -38,7 +38,7 @@ def a_fenced_broker_leads_nothing(observed: ObservedState) -> Iterator[str]:
 
 
 def a_fenced_broker_is_in_sync_only_as_the_last(observed: ObservedState) -> Iterator[str]:
-    """So an election never has to choose between it and one that is alive."""
+    """A fenced broker is in an ISR only alone: no election chooses between it and a live one."""
     if not isinstance(quorum := observed.world.metadata, QuorumMetadata):
         return
     image = quorum.image

@@ -292,7 +292,7 @@ def test_when_the_kernel_has_ended_it_is_under_its_cell(cells: Callable[..., Cel
 
 
 def test_a_menu_in_the_dock_opens_by_mouse_and_by_keyboard(cells: Callable[..., Cells]) -> None:
-    """And its acts are done: a broker is killed, another one paused."""
+    """What is chosen there is done: a broker is killed, another one paused."""
     page = cells(1366)
     live: Any = page.views["live"]
     live.dock()

@@ -56,7 +56,7 @@ class Copying:
         return [each for each in said if each.partition(" ")[0] == kind]
 
     def goes_on(self, transactions: int = 3) -> None:
-        """Some more of them are committed."""
+        """Some more transactions are committed by the same process."""
         wanted = len(self.lines("done")) + transactions
         until(lambda: self._has_done(wanted), START_S)
 
@@ -65,7 +65,7 @@ class Copying:
         return len(self.lines("done")) >= wanted
 
     def survives(self, transactions: int = 3) -> None:
-        """Likewise, but somebody looks after it: who has ended, or hangs, is replaced."""
+        """Some more transactions are committed. A process that has ended, or hangs, is replaced."""
         for _ in range(LIVES):
             if not self.now.alive:
                 self.start()

@@ -70,7 +70,7 @@ def test_a_paused_broker_is_fenced_and_comes_back(kraft):
 
 
 def test_a_killed_broker_registers_as_another_incarnation(kraft):
-    """Also before its old session is over: it waits for that."""
+    """It starts before its old session is over, and waits for that."""
     admin = created(kraft)
     write(kraft)
     kraft.kill(1)

@@ -22,7 +22,7 @@ CONFIG = USUAL | {"inter.broker.protocol.version": "0.10.2"}
 
 
 def test_a_returning_leader_is_cut_to_its_high_watermark(cluster, truth, topic):
-    """Which it had not written down: it gives up what everybody has, and fetches it again."""
+    """Its file has an old high watermark: it removes records that all have, and copies them."""
     before = cluster.events()[-1].number
     victim = returns_with_a_tail(cluster, truth, topic)
     assert (victim, 0, 4) in cuts(cluster, topic, before)
@@ -33,7 +33,7 @@ def test_a_returning_leader_is_cut_to_its_high_watermark(cluster, truth, topic):
 
 
 def test_two_logs_that_differ_for_ever(cluster, truth):
-    """By its high watermark all that it has is committed, so it keeps b, and goes on after it."""
+    """A broker takes all below its high watermark for committed: it keeps b, the other has c."""
     before = cluster.events()[-1].number
     first, second = returns_with_what_was_lost(cluster, truth, "forgotten")
     told = everywhere(cluster, "forgotten", 3)

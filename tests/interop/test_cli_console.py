@@ -58,7 +58,7 @@ def test_lines_come_back_as_they_were(shell: Shell, topic: str) -> None:
 
 @pytest.mark.parametrize("codec", ["none", "gzip", "snappy", "lz4", "zstd"])
 def test_confluent_reads_what_the_console_wrote(shell: Shell, topic: str, codec: str) -> None:
-    """Also the partitions are those that a Java client would have taken."""
+    """The records are all there, in the partitions that a Java client would have chosen."""
     pairs = [(b"key-%d" % number, b"value %d" % number) for number in range(200)]
     shell.out(
         *("console-producer", "--topic", topic, "--compression-codec", codec),

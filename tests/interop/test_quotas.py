@@ -227,7 +227,7 @@ def test_a_producer_over_its_quota_is_told_and_is_not_served_meanwhile(cluster, 
 
 @pytest.mark.parametrize("acks", [-1, 0])
 def test_the_next_request_is_served_when_the_time_is_over(cluster, topic, quota, acks):
-    """Also if there is no answer to tell the client."""
+    """The broker waits with it, also if no answer tells the client of the time."""
     quota({"client-id": "patient"}, producer_byte_rate=100_000.0)
     with Raw(cluster.bootstrap, client_id="patient") as raw:
         answer, began = exceeded(raw, topic, 250_000)

@@ -42,7 +42,7 @@ def test_shuffled(lab: Path, seed: int) -> None:
 
 
 def test_sections_from_the_last_to_the_first(lab: Path) -> None:
-    """So that none has those before it to rest upon, but for the cell that sets up."""
+    """Each section runs after the cell that sets up, and before the sections in front of it."""
     with Learner(lab) as learner:
         learner.run(setting_up(learner.cells))
         for section in reversed(learner.sections()):

@@ -34,7 +34,7 @@ def clusters(monkeypatch: pytest.MonkeyPatch) -> Any:
 
 
 def test_the_first_cell_chooses_and_sections_get_its_cluster(clusters: Any) -> None:
-    """Also out of order, twice, and after the learner has changed the word."""
+    """Cells may run out of order, twice, and after the learner has changed the word."""
     before = clusters.cluster()
     assert before.metadata == "zookeeper"
     chosen = clusters.cluster("kraft")

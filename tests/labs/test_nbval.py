@@ -86,7 +86,7 @@ def test_an_output_that_is_otherwise_fails(outcomes: dict[str, dict[str, str]]) 
 
 
 def test_a_cell_without_a_saved_output_fails(outcomes: dict[str, dict[str, str]]) -> None:
-    """Also one that shows nothing, and one that is not compared."""
+    """A cell without a saved output fails, also if it shows nothing or is not compared."""
     assert outcomes["01_lab"]["missing"] == outcomes["01_lab"]["missing-picture"] == "FAILED"
 
 

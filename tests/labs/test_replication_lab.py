@@ -397,7 +397,7 @@ def test_an_exercise_in_code_takes_the_answer_and_no_other(name: str) -> None:
 
 
 def test_a_wrong_high_watermark_breaks_a_promise_in_a_storm() -> None:
-    """Also without the examples it would be found."""
+    """The storm finds the wrong rule by itself, without the examples."""
     storm = lab("replication.exercises")._in_a_storm
     eager, *_, falling = WRONG["high_watermark"]
     assert "a promise is broken" in storm(eager)

@@ -135,7 +135,7 @@ def test_a_name_is_imported_from_one_place(reader: Reader) -> None:
 
 
 def test_every_claim_of_a_lab_is_decided_as_expected(reader: Reader) -> None:
-    """And one of another lab that it sees once more."""
+    """A claim of another lab that this lab decides, too, has its expected verdict."""
     claims = load()
     found = {key: it.verdict for key, it in decided(reader.path).items()}
     assert found == {key: claims[key].verdict for key in found}
@@ -143,7 +143,7 @@ def test_every_claim_of_a_lab_is_decided_as_expected(reader: Reader) -> None:
 
 
 def test_each_prediction_is_asked_before_it_is_answered(reader: Reader) -> None:
-    """And between the two is the run."""
+    """Between the question and the answer is the run."""
     order = [cell.id for cell in reader.cells]
     asked = [name for name in order if name.endswith("predict")]
     assert asked or reader.path.stem in ASK_IN_A_PICTURE

@@ -101,7 +101,7 @@ def test_a_lab_that_is_ready_stays_as_it_is(lab: Path) -> None:
 
 
 def test_a_lab_that_was_run_again_replaces_what_is_saved(lab: Path, cells: list[Any]) -> None:
-    """Also by nothing, where a cell shows nothing any more."""
+    """A cell that shows nothing any more has nothing saved."""
     split(lab)
     cells[4].outputs, cells[6].outputs = [said("something else")], []
     nbformat.write(new_notebook(cells=cells), lab)

@@ -166,7 +166,7 @@ class Findings:
         return iter(self._found)
 
     def __add__(self, other: "Findings") -> "Findings":
-        """Both, for a cell that decides several claims by cases of several kinds."""
+        """The findings of both, for a cell that decides claims by cases of several kinds."""
         return Findings([*self, *other])
 
     def __repr__(self) -> str:

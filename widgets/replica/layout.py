@@ -156,7 +156,7 @@ class ReplicaViewState(ViewMoment):
 
     @cached_property
     def stairs(self) -> list[tuple[float, Sample]]:
-        """The same with their x; of those that are too close together, only the last."""
+        """The samples with their x; of those that are too close together, only the last."""
         found: list[tuple[float, Sample]] = []
         for sample in self.samples:
             x = self.scale.place(sample.at)

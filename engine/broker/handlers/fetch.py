@@ -102,7 +102,7 @@ class Reading:
 
     @property
     def _is_committed(self) -> bool:
-        """A follower copies everything; its isolation level does not count."""
+        """Whether to read up to the last stable offset alone. A follower copies everything."""
         request = self._request
         return bool(request.replica_id < 0 and request.isolation_level == READ_COMMITTED)
 

@@ -66,7 +66,7 @@ async def _replicate(
     outcomes: dict[TopicPartition, Outcome],
     timeout: timedelta,
 ) -> None:
-    """Wait until all in-sync replicas have what was appended; what they have not is an error."""
+    """Wait until all in-sync replicas have what was appended; a batch that they lack has failed."""
     until = deadline(timeout)
     appended = [
         (partition, outcome, replicas.partitions[partition].leader_since)

@@ -3,7 +3,7 @@
     image changed ──> ImageDelta ──> deltas that wait ──> slices ──> MetadataPublisher
                                      | offset 80 | 81 |
 
-A new log is flushed several times, and a thousand new replicas take seconds. So now and then,
+A new log is several files, and a thousand new replicas take seconds. So now and then,
 between two slices, the event loop does what else is due: a heartbeat above all, or the controller
 would fence the broker because it is busy with what the controller has decided.
 

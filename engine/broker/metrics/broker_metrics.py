@@ -62,7 +62,7 @@ class BrokerMetrics:
         self._seen = 0  # the number of the last event that was looked at
 
     def counted(self, handle: Handle) -> Handle:
-        """The same function, which counts the bytes of records."""
+        """A function that handles requests by `handle`, and counts the bytes of records."""
 
         async def handle_and_count(connection: Connection, frame: Frame) -> Pieces | None:
             answer = await handle(connection, frame)

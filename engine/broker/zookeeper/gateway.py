@@ -69,7 +69,7 @@ class ZooKeeperGateway:
     async def create_topic(
         self, name: str, assignment: Assignment, overrides: Mapping[str, str]
     ) -> None:
-        """Both nodes or neither."""
+        """Create the znodes of a topic and of its configuration, both or neither."""
         partitions = {n: ReplicaAssignment(tuple(ids)) for n, ids in assignment.items()}
         topic = znodes.Topic(self._new_uuid(), partitions).encode()
         config_path = znodes.config_path("topics", name)

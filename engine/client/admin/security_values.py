@@ -84,7 +84,7 @@ class AclBinding:
         return found
 
     def binding(self) -> acls.AclBinding:
-        """The same as Kafka has it."""
+        """This binding, as a value of the engine."""
         assert self.name is not None and self.principal is not None and self.host is not None
         kind = AclResourceType(self.restype.value)
         return acls.AclBinding(

@@ -3,7 +3,7 @@
     offset 0   1   2   3   4   5                offset 0   1   2   3
            e0  e0  e0  e0  e0  | position       e0  e0  e0  e2  |        the new leader's log
                                                            ^
-    "where did epoch 0 end?"  ------------------>  "at 3"  |  records 3 and 4 are no more
+    "where did epoch 0 end?"  ------------------>  "at 3"  |  it lacks records 3 and 4 of epoch 0
 
 A new leader may lack records that the consumer got from the old one (an unclean election). The
 offset alone does not show this, since the new leader soon has other records there. So a position
@@ -61,7 +61,7 @@ _STARTS = {OFFSET_BEGINNING: EARLIEST, OFFSET_END: LATEST}
 
 
 class Positions:
-    """A core."""
+    """The core that knows where a consumer is in each of its partitions."""
 
     def __init__(
         self,
@@ -84,7 +84,7 @@ class Positions:
     # -- by the application --------------------------------------------------------------
 
     def assign(self, starts: Mapping[TopicPartition, int]) -> None:
-        """More partitions, each from an offset, the beginning or the end, or as committed."""
+        """Add partitions, each from an offset, the beginning or the end, or as committed."""
         for partition, start in starts.items():
             self.places[partition] = AssignedPartition(partition)
             if start >= 0 or start in _STARTS:
@@ -157,7 +157,7 @@ class Positions:
             self._settle(place, place.position)
 
     def _is_missing(self, place: AssignedPartition, why: MissingPartition, now: float) -> None:
-        """Report it once, after the time in which every broker gets new metadata."""
+        """Report a missing partition once, after the time in which brokers get new metadata."""
         if place.missing_since is None:
             place.missing_since = now
         elif place.missing_since + NEWS_TAKES <= now:
@@ -221,7 +221,7 @@ class Positions:
         place.become(PositionState.STOPPED)
 
     def served(self, place: AssignedPartition) -> None:
-        """Records of it were fetched: next time, the others come first."""
+        """Records of a partition were fetched: next time, the others come first."""
         self.places[place.partition] = self.places.pop(place.partition)
 
     def _reset(self, place: AssignedPartition, timestamp: int) -> None:

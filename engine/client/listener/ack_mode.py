@@ -60,7 +60,7 @@ class AckMode(Enum):
 
     @classmethod
     def named(cls, name: "AckMode | str") -> "AckMode":
-        """Also `manual-immediate`, as Spring takes it."""
+        """The mode of a name, also in the form `manual-immediate`, as Spring takes it."""
         if isinstance(name, AckMode):
             return name
         known = name.strip().upper().replace("-", "_")

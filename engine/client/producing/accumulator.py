@@ -32,7 +32,8 @@ class PartitionQueue:
     in_flight: list[ProducerBatch] = field(default_factory=list)  # sent, without a response yet
 
     def put_back(self, batch: ProducerBatch) -> None:
-        """To be sent again, before all others. Batches with a sequence number keep its order."""
+        """A batch is to be sent again, before all others. Batches with a sequence number stay in
+        the order of these numbers."""
         self.batches.appendleft(batch)
         if self.sequences is not None:
             while self.batches and self.batches[0].has_sequence:
@@ -42,6 +43,8 @@ class PartitionQueue:
 
 
 class RecordAccumulator:
+    """The buffer of a producer: `append` fills it, the sender empties it."""
+
     def __init__(self, settings: ProducerConfig) -> None:
         self.batch_size = settings.batch_size
         self.linger = settings.linger_ms / 1000
@@ -79,7 +82,7 @@ class RecordAccumulator:
         headers: Headers,
         now: float,
     ) -> tuple[ProducerBatch, bool]:
-        """The batch that has the record now, and whether that batch is new."""
+        """Add a record. Returns the batch that has it, and whether that batch is new."""
         fits = self.fits(queue, size)
         if not fits:
             queue.batches.append(ProducerBatch(queue.partition, now))
@@ -102,7 +105,7 @@ class RecordAccumulator:
         return first.created + self.linger
 
     def release(self, batch: ProducerBatch) -> None:
-        """Its records are delivered, or given up."""
+        """A batch is done, so its bytes no longer count: its records are delivered, or given up."""
         batch.done = True
         self.used -= batch.size
         self.records -= batch.count

@@ -1,7 +1,8 @@
 """Records of one partition that are sent, stored and acknowledged together.
 
     open     in its queue; records are added
-    closed   taken from its queue to be sent; after a failure it goes back unchanged
+    closed   taken from its queue to be sent; after a failure it goes back with the same records,
+             or in pieces, if the broker has refused it as too large
     done     its records are delivered, or given up
 
 Invariant: a record is encoded once, when it is added. The header is built for each attempt,

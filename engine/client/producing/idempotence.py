@@ -43,7 +43,7 @@ NO_TIMEOUT = timedelta(milliseconds=2**31 - 1)  # there is no transaction that c
 
 
 class SequenceNumbers:
-    """Of one partition.
+    """The sequence numbers of one partition.
 
     Invariant: `unresolved` has, in order, the batches with a number whose result is not known. All
     batches before the first of them are stored or given up.
@@ -58,8 +58,8 @@ class SequenceNumbers:
         self._stored = -1  # the last number that is known to be stored
 
     def may_send(self, batch: ProducerBatch) -> bool:
-        """A batch that is sent again goes alone, the first one first: its result decides what to
-        do with the others. A new batch may follow those in flight."""
+        """Whether a batch may be sent now. One that is sent again goes alone, the first one first:
+        its result decides what to do with the others. A new batch may follow those in flight."""
         if self.gap:
             return False
         if batch.has_sequence:
@@ -69,7 +69,7 @@ class SequenceNumbers:
         return log_knows_us and not self.unsure and not full
 
     def assign(self, batch: ProducerBatch, producer: ProducerIdAndEpoch) -> None:
-        """Before a batch is sent for the first time."""
+        """Give a batch its number, before it is sent for the first time."""
         if producer != self._producer and not self.unresolved:
             self.restart(producer)
         batch.producer, batch.sequence = self._producer, self._next
@@ -92,19 +92,19 @@ class SequenceNumbers:
         self._resolve(batch)
 
     def refused(self, batch: ProducerBatch) -> None:
-        """It is not stored, and never will be."""
+        """The batch is not stored, and never will be."""
         self._resolve(batch)
         self.gap = True
 
     def given_up(self, batch: ProducerBatch) -> None:
-        """It is not sent again, and may be stored or not."""
+        """The batch is not sent again, and may be stored or not."""
         if batch in self.unresolved:
             self._resolve(batch)
             self.unsure = True
 
     def out_of_order(self, batch: ProducerBatch) -> None:
-        """This is an error only for the first batch. Another one may have overtaken a batch that
-        failed, and is sent again after it."""
+        """The log expects another number. This is an error only for the first batch: a later one
+        may have overtaken a batch that failed, and is sent again after it."""
         if self.unresolved and self.unresolved[0] is batch:
             self.gap = True
 

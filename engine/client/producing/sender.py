@@ -74,7 +74,7 @@ class DeliveryReport(NamedTuple):
 
 
 class Sender:
-    """A core. The producer id comes from `producer_id`, or from `transactions`."""
+    """The core that sends batches. The producer id comes from `producer_id` or `transactions`."""
 
     def __init__(
         self,
@@ -170,7 +170,7 @@ class Sender:
         return found
 
     def _take(self, queues: list[PartitionQueue], now: float) -> Batches:
-        """One batch of each, up to max.request.size; each time another queue is the first."""
+        """One batch of each queue, up to max.request.size; each time another queue is the first."""
         taken: Batches = []
         size = 0
         start = self._next_queue % len(queues)
@@ -286,7 +286,7 @@ class Sender:
     def _give_up(
         self, queue: PartitionQueue, batch: ProducerBatch, error: KafkaError, now: float
     ) -> None:
-        """It is not sent again. If it was ever sent, it may be stored or not."""
+        """Finish a batch that is not sent again. If it was ever sent, it may be stored or not."""
         if batch in queue.batches:
             queue.batches.remove(batch)
         if queue.sequences is not None:
@@ -311,7 +311,7 @@ class Sender:
                 self.reports.append(DeliveryReport(batch, error, offset, append_time, now))
 
     def _is_time(self, at: float, now: float) -> bool:
-        """If not, `due` says when it will be."""
+        """Whether a time has come. If not, `due` returns that time, or an earlier one."""
         if now < at:
             self._due = at if self._due is None else min(self._due, at)
         return now >= at

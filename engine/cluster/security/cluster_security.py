@@ -108,7 +108,7 @@ class ClusterSecurity:
         return path
 
     def kafka_settings(self, broker: int, port: int) -> dict[str, str]:
-        """The same for a broker of Apache Kafka."""
+        """The settings of a broker of Apache Kafka."""
         values = self.broker_settings(broker, port)
         keystore = values.pop("ssl.keystore.location", None)
         if keystore:

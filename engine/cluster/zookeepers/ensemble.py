@@ -48,7 +48,7 @@ Note = Callable[[str, int, dict[str, Any]], None]  # adds an event: its kind, ti
 
 
 class ZookeeperEnsemble:
-    """Also of one server, and of none: then `address` is that of a foreign ZooKeeper."""
+    """ZooKeeper servers: several, one, or none; then `address` is that of a foreign ZooKeeper."""
 
     def __init__(
         self, data: Path, count: int, address: str | None, keep: Sequence[int], note: Note
@@ -286,7 +286,7 @@ class ZookeeperEnsemble:
             self._note(*self._monitor.news.pop(0))
 
     def added(self, state: ClusterState) -> ClusterState:
-        """The same state, with the servers of an ensemble."""
+        """A state, and in it the servers of an ensemble."""
         if not self.several:
             return state
         brokers = {it.session: number for number, it in state.brokers.items() if it.session}

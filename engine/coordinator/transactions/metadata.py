@@ -9,6 +9,9 @@
          │            └──────────────────────── the next transaction ─────────────────────┤
          └───────────────────────────── InitProducerId ───────────────────────────────────┘
 
+A transactional id that is not used for long is removed: EMPTY, COMPLETE_COMMIT and COMPLETE_ABORT
+lead to DEAD, too.
+
 The metadata is immutable. The next metadata is written to the log, and replaces this one when it
 is replicated. So a write that fails changes nothing.
 
@@ -47,7 +50,7 @@ class TxnState(Enum):
     COMPLETE_COMMIT = "CompleteCommit"  # all partitions have the marker
     COMPLETE_ABORT = "CompleteAbort"  # all partitions have the marker
     DEAD = "Dead"  # not used for long, and removed
-    PREPARE_EPOCH_FENCE = "PrepareEpochFence"  # an abort with an epoch that fences the producer
+    PREPARE_EPOCH_FENCE = "PrepareEpochFence"  # before an abort that fences; never in a record
 
 
 NUMBERED = tuple(TxnState)  # by Kafka's number, as in a record
@@ -98,7 +101,7 @@ class TransactionMetadata:
         now: int,
         new_id: Callable[[], int],
     ) -> Self:
-        """For a producer that starts, or continues after an error."""
+        """InitProducerId, from a producer that starts, or continues after an error."""
         if not self.admits(expected):
             raise ApiException(ErrorCode.producer_fenced, f"{expected} was replaced")
         producer, before = self.producer, self.before
@@ -131,7 +134,7 @@ class TransactionMetadata:
         return self._at(now, state=to)
 
     def fenced(self, now: int) -> Self:
-        """Aborted in an epoch that no producer gets, so that none can write any more."""
+        """An abort by the coordinator, in an epoch that no producer has: none can write then."""
         epoch = min(self.producer.epoch + 1, MAX_EPOCH)
         return self._at(
             now,

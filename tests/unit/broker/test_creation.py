@@ -23,7 +23,7 @@ def test_preferred_leaders_are_spread_evenly():
 
 
 def test_the_random_numbers_are_those_of_the_environment():
-    """So a simulated run, whose environment has a seed, repeats."""
+    """A simulated run, whose environment has a seed, places replicas as it did before."""
 
     def placed(seed):
         one = broker(brokers=range(1, 10), random=Random(seed))

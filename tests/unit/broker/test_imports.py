@@ -30,7 +30,7 @@ def run(program: str) -> set[str]:
 
 
 def test_a_broker_loads_no_package_for_tests_or_notebooks() -> None:
-    """And Hypothesis, which kio would load, can still be imported afterwards."""
+    """kio would load Hypothesis. It is kept out, and can still be imported afterwards."""
     loaded = run(LOADED)
     assert {"engine", "kio", "kazoo"} <= loaded
     assert not loaded & {"hypothesis", "pytest", "pyspark", "pyarrow", "pandas", "IPython", "numpy"}

@@ -80,7 +80,7 @@ def test_without_a_leader_a_record_waits_for_one_and_is_given_up() -> None:
 
 
 def test_metadata_grows_old() -> None:
-    """Also when all goes well, who leads what is asked now and then."""
+    """A producer asks for metadata after metadata.max.age.ms, also without an error."""
     with at_work(metadata_max_age_ms=10, retry_backoff_ms=1) as (producer, _):
         producer.produce("t", b"a")
         producer.flush(20)

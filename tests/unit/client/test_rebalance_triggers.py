@@ -133,7 +133,7 @@ def test_who_knows_an_eager_strategy_too_is_eager():
 
 
 def test_static_members_are_dealt_to_first_by_their_name():
-    """So a restart, which gives them other ids, changes nothing in what range makes of them."""
+    """A restart gives members other ids. Range gives them the partitions that they had."""
     world = World()
     one = world.app("a")
     two = world.app("z", group_instance_id="z")

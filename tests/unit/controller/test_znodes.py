@@ -245,7 +245,7 @@ DECODERS = {
 
 @pytest.mark.parametrize("decode", DECODERS, ids=lambda decode: decode.__qualname__)
 def test_whatever_stands_there_is_a_value_or_a_value_error(decode):
-    """And what was read can be written again, and read again."""
+    """What was read can be written, and read again."""
     chance, sample, read = Random(1), json.loads(DECODERS[decode]), 0
     for _ in range(300):
         found = decoded(decode, junk(chance, sample))

@@ -243,7 +243,7 @@ ROUND_TRIPS = st.one_of(
 @given(st.lists(ROUND_TRIPS, max_size=40))
 @settings(max_examples=150, deadline=None)
 def test_the_snapshot_of_an_image_makes_an_equal_one(records):
-    """Also through the bytes of the records; a copy is equal, and goes its own way."""
+    """The records may be bytes meanwhile. A copy of an image is equal, and changes alone."""
     made = MetadataImage()
     for record in records:
         before = made.copy()

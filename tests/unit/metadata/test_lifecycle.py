@@ -15,7 +15,7 @@ LOST, LEAVE = LifecycleStep.LOST, LifecycleStep.LEAVE
 
 
 def test_a_broker_that_has_not_read_its_logs_does_not_register() -> None:
-    """Also if a session was lost, or metadata of an earlier life has come, meanwhile."""
+    """A lost session, or metadata from before its start, does not change that."""
     assert not after().may_register
     assert not after(LOST, KNOWN).may_register
     assert after(LOADED).may_register
@@ -27,7 +27,7 @@ def test_a_registered_broker_does_not_register_a_second_time() -> None:
 
 
 def test_a_broker_whose_registration_was_lost_registers_again() -> None:
-    """Also one that is leaving: only a registered broker can hand over its leaderships."""
+    """A broker that is leaving does, too: only a registered one can hand over its leaderships."""
     assert after(LOADED, REGISTERED, KNOWN, LOST).may_register
     leaving = after(LOADED, REGISTERED, KNOWN, LEAVE)
     assert leaving.state is LifecycleState.LEAVING

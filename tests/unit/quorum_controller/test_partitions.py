@@ -43,7 +43,7 @@ def test_a_topic_has_its_configuration_and_leaders_at_once(it):
 
 
 def test_no_more_than_10_000_partitions_are_added_at_once(it):
-    """Also of an assignment by hand: each partition is a record of one batch."""
+    """An assignment by hand is refused, too: each partition is a record of one batch."""
     replication, many = it.controller.replication, {number: [1] for number in range(1, 10_002)}
     create = replication.create_topic
     assert refused(create, "wide", UUID(int=9), many, {}) is ErrorCode.policy_violation
