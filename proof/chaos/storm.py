@@ -45,7 +45,7 @@ from proof.chaos.disk_faults import (
 from proof.chaos.wait import Late, until
 
 ROT = "rot"
-MOVED = 3.0  # seconds until the state shows who leads after a broker has stopped
+MOVED = 8.0  # seconds until a broker that has stopped is in no ISR: it may fetch on its way out
 
 
 def rot(cluster: Cluster, broker: int) -> None:

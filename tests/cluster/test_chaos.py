@@ -157,7 +157,7 @@ def test_damaged_files_are_rebuilt_or_offline_and_every_record_is_on_the_others(
     seconds, tmp_path, capsys, monkeypatch
 ):
     monkeypatch.setattr(storm, "FAULTS", {storm.ROT: storm.FAULTS[storm.ROT]})
-    monkeypatch.setitem(run.CONFIG, "log.segment.bytes", "20000")
+    monkeypatch.setitem(run.IN_BOTH, "log.segment.bytes", "20000")
     assert main(["chaos", "--seconds", seconds, "--seed", "3", "--data", str(tmp_path)]) == 0
     assert "rot " in capsys.readouterr().err
     told = "".join(path.read_text() for path in tmp_path.glob("broker-*/broker.log"))

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from engine.cli.main import main
+from engine.cluster import node_launcher
 from engine.errors import ErrorCode
 from tests.cluster.conftest import new_topic
 from tests.cluster.probe import Probe
@@ -38,6 +39,7 @@ def shift(cluster, truth, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
         cluster.stop_broker(broker)
         with monkeypatch.context() as environment:
             environment.setenv("PYTHONPATH", str(tmp_path), prepend=":")
+            environment.setattr(node_launcher, "COPIES", False)  # a copy reads no sitecustomize
             cluster.restart(broker)
         off = truth.registered_at(broker) / 1000 - time.time()
         assert abs(off - seconds) < HOUR / 2  # or there is nothing to be seen here

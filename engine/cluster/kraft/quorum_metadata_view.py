@@ -4,6 +4,7 @@ Every controller applies the committed records, so each knows the same, one a li
 another: the answer with the highest offset counts. Combined nodes are asked likewise.
 """
 
+import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -13,6 +14,9 @@ from engine.cluster.state import BrokerState, Status
 from engine.cluster.state_merger import ProcessState
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
+
+ANSWER_WAIT_S = 5.0  # while controllers run
+ASK_AGAIN_S = 0.05
 
 Members = Callable[[], Mapping[int, ProcessState]]
 
@@ -42,10 +46,14 @@ class QuorumMetadataView:
         """It has no connection of its own."""
 
     def _ask(self, topic: str | None = None) -> Any:
-        up = [node for node, member in self._members().items() if member.status is Status.UP]
-        answers = self._observer.ask_all(up, {"ask": "metadata", "topic": topic})
-        if not answers:
-            raise ApiException(
-                ErrorCode.broker_not_available, "no controller of this cluster answers"
-            )
-        return max(answers, key=lambda answer: answer["offset"])
+        """They are asked again for a while: all may be busy for a moment."""
+        deadline = time.monotonic() + ANSWER_WAIT_S
+        while True:
+            up = [node for node, member in self._members().items() if member.status is Status.UP]
+            answers = self._observer.ask_all(up, {"ask": "metadata", "topic": topic})
+            if answers:
+                return max(answers, key=lambda answer: answer["offset"])
+            if not up or time.monotonic() > deadline:
+                text = "no controller of this cluster answers"
+                raise ApiException(ErrorCode.broker_not_available, text)
+            time.sleep(ASK_AGAIN_S)
