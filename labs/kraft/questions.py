@@ -22,7 +22,7 @@ def election() -> Predict:
             LOWEST: "Ids play no part in it. Who asks first has a good chance.",
             EARLIEST: "Each waits for a time drawn at random, then asks for votes. The others had "
             "not voted yet, and had nothing against it.",
-            ASKED: "It counts whose random timeout ends first, and that is not always the one "
+            ASKED: "What counts is whose random timeout ends first. That is not always the one "
             "that started first.",
         },
         hint="Nobody is there to say who is right. What could make one of them the first to ask?",
@@ -129,7 +129,7 @@ def back() -> Predict:
         "need nobody else. Then the cut is healed. What happens?",
         {
             WAITS: "It has stood for election again and again, and its epoch has grown. The others "
-            "hear of a newer epoch, in which their leader is none.",
+            "hear of a newer epoch, in which their leader does not lead.",
             DISTURBS: "Alone it began one epoch after the other. An older epoch counts for "
             "nothing: the leader steps down, and there is an election that nobody needed.",
             REFUSED: "A newer epoch is never refused: whoever hears of one enters it.",
@@ -239,7 +239,7 @@ def silent() -> Predict:
         "A broker is paused for longer than its session. The others go on. What does it do when it "
         "wakes?",
         {
-            LEADS_ON: "For a moment it believes so. But it reads the log from where it was, and "
+            LEADS_ON: "For a moment it does. But it reads the log from where it was, and "
             "finds there who leads now.",
             STEPS_DOWN: "The controller has fenced it, and named other leaders. It reads that in "
             "the log, follows, and is unfenced when it has caught up.",
