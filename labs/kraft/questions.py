@@ -313,10 +313,11 @@ def shrunk(zookeeper: int, quorum: int) -> str:
     return ONLY_WITH if quorum > 1 else BOTH_SHRINK
 
 
-REFUSED_BOTH, LOST_BOTH, LOST_WITH = (
+REFUSED_BOTH, LOST_BOTH, LOST_WITH, LOST_WITHOUT = (
     "In neither: it refuses, as another one leads",
     "In both: it is acknowledged, and lost",
     "Only in the one with ZooKeeper",
+    "Only in the one with a quorum",
 )
 
 
@@ -330,6 +331,7 @@ def wakes() -> Predict:
             LOST_BOTH: "Each serves what waits in its sockets before it has heard of its "
             "successor, and truncates the record when it follows. acks=1 waits for nobody else.",
             LOST_WITH: "A quorum fences the broker, but the broker has to read that first.",
+            LOST_WITHOUT: "Its session with ZooKeeper is over, but it has to hear that first.",
         },
         hint="What does a process know that was asleep? What does it do first when it wakes?",
     )
@@ -338,7 +340,8 @@ def wakes() -> Predict:
 def woken(clusters: Sequence[tuple[Collection[str], Collection[str]]]) -> str:
     """By what was acknowledged, and what is there: with ZooKeeper, then in a quorum."""
     lost = ["with acks=1" in heard and "with acks=1" not in there for heard, there in clusters]
-    return {(True, True): LOST_BOTH, (True, False): LOST_WITH}.get(tuple(lost), REFUSED_BOTH)
+    told = {(True, True): LOST_BOTH, (True, False): LOST_WITH, (False, True): LOST_WITHOUT}
+    return told.get(tuple(lost), REFUSED_BOTH)
 
 
 ALL_STOPS, RECORDS_GO, ALL_GOES = (
