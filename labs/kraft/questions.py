@@ -22,7 +22,7 @@ def election() -> Predict:
             LOWEST: "Ids play no part in it. Who asks first has a good chance.",
             EARLIEST: "Each waits for a time drawn at random, then asks for votes. The others had "
             "not voted yet, and had nothing against it.",
-            ASKED: "It counts whose random timeout ends first, and that is not always the one "
+            ASKED: "What counts is whose random timeout ends first. That is not always the one "
             "that started first.",
         },
         hint="Nobody is there to say who is right. What could make one of them the first to ask?",
@@ -129,7 +129,7 @@ def back() -> Predict:
         "need nobody else. Then the cut is healed. What happens?",
         {
             WAITS: "It has stood for election again and again, and its epoch has grown. The others "
-            "hear of a newer epoch, in which their leader is none.",
+            "hear of a newer epoch, in which their leader does not lead.",
             DISTURBS: "Alone it began one epoch after the other. An older epoch counts for "
             "nothing: the leader steps down, and there is an election that nobody needed.",
             REFUSED: "A newer epoch is never refused: whoever hears of one enters it.",
@@ -239,7 +239,7 @@ def silent() -> Predict:
         "A broker is paused for longer than its session. The others go on. What does it do when it "
         "wakes?",
         {
-            LEADS_ON: "For a moment it believes so. But it reads the log from where it was, and "
+            LEADS_ON: "For a moment it does. But it reads the log from where it was, and "
             "finds there who leads now.",
             STEPS_DOWN: "The controller has fenced it, and named other leaders. It reads that in "
             "the log, follows, and is unfenced when it has caught up.",
@@ -313,10 +313,11 @@ def shrunk(zookeeper: int, quorum: int) -> str:
     return ONLY_WITH if quorum > 1 else BOTH_SHRINK
 
 
-REFUSED_BOTH, LOST_BOTH, LOST_WITH = (
+REFUSED_BOTH, LOST_BOTH, LOST_WITH, LOST_WITHOUT = (
     "In neither: it refuses, as another one leads",
     "In both: it is acknowledged, and lost",
     "Only in the one with ZooKeeper",
+    "Only in the one with a quorum",
 )
 
 
@@ -330,6 +331,7 @@ def wakes() -> Predict:
             LOST_BOTH: "Each serves what waits in its sockets before it has heard of its "
             "successor, and truncates the record when it follows. acks=1 waits for nobody else.",
             LOST_WITH: "A quorum fences the broker, but the broker has to read that first.",
+            LOST_WITHOUT: "Its session with ZooKeeper is over, but it has to hear that first.",
         },
         hint="What does a process know that was asleep? What does it do first when it wakes?",
     )
@@ -338,7 +340,8 @@ def wakes() -> Predict:
 def woken(clusters: Sequence[tuple[Collection[str], Collection[str]]]) -> str:
     """By what was acknowledged, and what is there: with ZooKeeper, then in a quorum."""
     lost = ["with acks=1" in heard and "with acks=1" not in there for heard, there in clusters]
-    return {(True, True): LOST_BOTH, (True, False): LOST_WITH}.get(tuple(lost), REFUSED_BOTH)
+    told = {(True, True): LOST_BOTH, (True, False): LOST_WITH, (False, True): LOST_WITHOUT}
+    return told.get(tuple(lost), REFUSED_BOTH)
 
 
 ALL_STOPS, RECORDS_GO, ALL_GOES = (

@@ -30,7 +30,7 @@ def copied(found: int) -> str:
 
 
 NOTHING_WRITTEN, ONE_LEADER, EVERYTHING = (
-    "To none: the leaders are written in ZooKeeper",
+    "To none: nobody else knows the leaders",
     "To the one that broker 1 leads",
     "To all three",
 )
@@ -38,10 +38,10 @@ NOTHING_WRITTEN, ONE_LEADER, EVERYTHING = (
 
 def one_address() -> Predict:
     return Predict(
-        "A new producer knows the address of broker 1, and ZooKeeper is paused. To which of the "
-        "three partitions can it write?",
+        "A new producer knows the address of broker 1, and who keeps the metadata is paused: "
+        "ZooKeeper, or the controllers. To which of the three partitions can it write?",
         {
-            NOTHING_WRITTEN: "It is written there too, but no client reads it there.",
+            NOTHING_WRITTEN: "It is written there, but every broker knows it, too.",
             ONE_LEADER: "Broker 1 also knows the other leaders, and tells the producer.",
             EVERYTHING: "Any broker tells who leads; the producer connects to each leader.",
         },

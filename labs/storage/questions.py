@@ -72,11 +72,11 @@ def growth() -> Predict:
         {
             NO_KEY: "The producer takes the hash of the key modulo the number of partitions. It "
             "does not know where earlier messages went.",
-            HALF: "A hash that left the rest 1 when divided by 6 leaves 1 or 7 when divided by 12: "
-            "one half of the keys stays, the other half moves.",
+            HALF: "A hash that leaves the remainder 1 when divided by 6 leaves 1 or 7 when "
+            "divided by 12: one half of the keys stays, the other half moves.",
             EVERY_KEY: "It would be nearly all if 7 came after 6. Here 12 is twice 6.",
         },
-        hint="Divide 8 and 14 by 6 and by 12, and look at the rests.",
+        hint="Divide 8 and 14 by 6 and by 12, and look at the remainders.",
     )
 
 
@@ -107,7 +107,7 @@ def entries() -> Predict:
 
 def times() -> Predict:
     return Predict(
-        "400 messages carry times in no order. The offset index has 16 entries. How many has the "
+        "400 messages carry times in no order. The offset index has 15 entries. How many has the "
         "time index, and in which order?",
         {
             AS_MANY: "So it is if the times of the messages grow.",

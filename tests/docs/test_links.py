@@ -1,5 +1,6 @@
 """Every link in every page leads somewhere: the file is there, and so is the heading."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Iterator
@@ -9,6 +10,7 @@ from typing import NamedTuple
 import pytest
 
 from tests.docs.lines import ROOT, pages
+from widgets.ledger import coverage
 
 LINK = re.compile(r"\[[^]]*]\(<?([^)\s>]+)>?(?: \"[^\"]*\")?\)|(?:src|srcset|href)=\"([^\"]+)\"")
 ELSEWHERE = re.compile(r"[a-z]+:|//")  # the network is not asked
@@ -53,6 +55,13 @@ def anchors(page: Path) -> set[str]:
     return found
 
 
+def sections(notebook: Path) -> set[str]:
+    """What Jupyter makes of a notebook's headings."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    texts = "\n".join("".join(it["source"]) for it in cells if it["cell_type"] == "markdown")
+    return {coverage.anchor(it) for it in re.findall(r"^#{1,6} +(.+?) *$", texts, re.M)}
+
+
 def fault(link: Link) -> str | None:
     path, _, anchor = link.target.partition("#")
     file = (link.page.parent / path).resolve() if path else link.page
@@ -60,6 +69,8 @@ def fault(link: Link) -> str | None:
         return "there is no such file"
     if anchor and file.suffix == ".md" and anchor not in anchors(file):
         return f"no such heading; there are: {', '.join(sorted(anchors(file)))}"
+    if anchor and file.suffix == ".ipynb" and anchor not in sections(file):
+        return "the lab has no such section"
     if anchor and file.suffix == ".py":
         lines = LINES.fullmatch(anchor)
         total = len(file.read_text(encoding="utf-8").splitlines())
@@ -86,6 +97,7 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
         ("[a](there.md#a-heading-of-it-1)", 0),
         ("[a](#here-too)\n\n## Here, too!", 0),
         ("[a](code.py#L1-L2)", 0),
+        ("[a](<lab.ipynb#1.-Who-leads?>)", 0),
         ("[a](https://example.org/nowhere)", 0),
         ("`[a](gone.md)`", 0),
         ("```\n[a](gone.md)\n```", 0),
@@ -95,12 +107,15 @@ def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
         ("[`a`](gone.md)", 1),
         ("[a](there.md#another)", 1),
         ("[a](#nowhere)", 1),
+        ("[a](<lab.ipynb#2.-Who-leads?>)", 1),
         ("[a](code.py#L1-L9)", 1),
     ],
 )
 def test_a_planted_link_is_judged(text: str, faults: int, tmp_path: Path) -> None:
     (tmp_path / "there.md").write_text("# A heading of it\n\n## A `heading` of it\n")
     (tmp_path / "code.py").write_text("a = 1\nb = 2\n")
+    cell = {"cell_type": "markdown", "source": ["## 1. Who leads?"]}
+    (tmp_path / "lab.ipynb").write_text(json.dumps({"cells": [cell]}))
     page = tmp_path / "page.md"
     page.write_text(text)
     assert len([link for link in links(page) if fault(link)]) == faults

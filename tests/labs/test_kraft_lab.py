@@ -108,3 +108,18 @@ def test_other_seeds_come_out_as_the_text_says() -> None:
         quorum = SimulatedQuorum(voters=3, seed=seed)
         quorum.until(lambda quorum=quorum: quorum.leader)
         assert questions.elected(quorum) == questions.EARLIEST
+
+
+@pytest.mark.parametrize(
+    ("lost", "told"),
+    [
+        ((True, True), "In both: it is acknowledged, and lost"),
+        ((True, False), "Only in the one with ZooKeeper"),
+        ((False, True), "Only in the one with a quorum"),
+        ((False, False), "In neither: it refuses, as another one leads"),
+    ],
+)
+def test_a_record_is_lost_where_it_was_lost(lost: tuple[bool, bool], told: str) -> None:
+    """A leader that wakes may read of its successor before the record, in one of the clusters."""
+    clusters = [(["with acks=1"], [] if each else ["with acks=1"]) for each in lost]
+    assert lab("kraft.questions").woken(clusters) == told

@@ -315,7 +315,7 @@ MUTANTS = [
     Mutant(
         "an unclean election is not allowed",
         "C061",
-        "unclean-predict read-back read-back-verdict",
+        "unclean-predict read-back read-back-run read-back-verdict",
         [("Random(0), unclean=True", "Random(0)")],
     ),
     Mutant(

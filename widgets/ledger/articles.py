@@ -138,9 +138,11 @@ def _entry(claim: ArticleClaim, where: Decided | None) -> Iterator[str]:
 
 def _today(found: VerdictToday) -> str:
     file, _, name = found.shown.partition("::" if found.is_test else " ")
-    target = f"../../{file}" if found.is_test else f"../../labs/{file}.ipynb"
-    kind = "test" if found.is_test else "cell"
-    return f"{_plain(found.words)} Shown by [{file}]({target}), {kind} `{name}`."
+    if found.is_test:
+        return f"{_plain(found.words)} Shown by [{file}](../../{file}), test `{name}`."
+    section = coverage.section_of(ROOT / "labs" / f"{file}.ipynb", name)
+    target = f"../../labs/{file}.ipynb#{coverage.anchor(section)}"
+    return f"{_plain(found.words)} Shown in [{file}, {section}](<{target}>), cell `{name}`."
 
 
 def _head(claim: ArticleClaim) -> str:

@@ -4,8 +4,9 @@ labs/*.ipynb, labs/.saved/
   ──> Decided("02_replication.ipynb", "Leader and followers", "roles-verdict", ...)
 """
 
+from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from widgets.ledger.ledger import MIME
 from widgets.saved import with_outputs
@@ -21,15 +22,27 @@ class Decided(NamedTuple):
 
 def decided(notebook: Path) -> dict[str, Decided]:
     """By claim, from the outputs that are saved with a notebook."""
-    found, section = {}, ""
-    for cell in with_outputs(notebook)["cells"]:
+    found = {}
+    for section, cell in _with_sections(notebook):
         source = "".join(cell["source"])
-        if cell["cell_type"] == "markdown":
-            section = _heading(source) or section
         for output in cell.get("outputs", ()):
             for claim, verdict in output.get("data", {}).get(MIME, {}).items():
                 found[claim] = Decided(notebook.name, section, cell["id"], source, verdict)
     return found
+
+
+def section_of(notebook: Path, name: str) -> str:
+    """The heading above the cell with this id."""
+    return next(section for section, cell in _with_sections(notebook) if cell["id"] == name)
+
+
+def _with_sections(notebook: Path) -> Iterator[tuple[str, Any]]:
+    """Each cell, and the heading above it."""
+    section = ""
+    for cell in with_outputs(notebook)["cells"]:
+        if cell["cell_type"] == "markdown":
+            section = _heading("".join(cell["source"])) or section
+        yield section, cell
 
 
 def all_decided(labs: Path) -> dict[str, Decided]:
