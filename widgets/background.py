@@ -19,7 +19,7 @@ _turns: set[asyncio.Task[None]] = set()  # that go on; the loop itself keeps no 
 
 
 def keep(looks: Looks, wake: threading.Event, name: str) -> None:
-    """Run it to its end. It goes on early when `wake` is set."""
+    """Run the generator to its end. It has its next turn early when `wake` is set."""
     if IN_BROWSER:
         turn = asyncio.get_event_loop().create_task(_in_turns(looks), name=name)
         _turns.add(turn)

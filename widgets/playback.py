@@ -215,7 +215,7 @@ class Playback(SceneWidget):
             self.stop_at(min((at for at in self.times() if at > here), default=None))
 
     def times(self) -> Sequence[int]:
-        """At which a step back or forward stops."""
+        """The times at which a step back or forward stops."""
         return self.run_source.moments()
 
     def play(self) -> None:

@@ -31,7 +31,7 @@ class BatchAccumulator:
         self._loop = asyncio.get_running_loop()
 
     def add(self, base: int, values: Sequence[bytes]) -> None:
-        """The records of one decision, from this offset on: all of them are appended, or none."""
+        """Take the records of one decision, the first at this offset: all are appended, or none."""
         if not self._batches:
             self._loop.call_soon(self._drain)
         size = sum(map(len, values))
@@ -42,7 +42,7 @@ class BatchAccumulator:
         self._room -= size
 
     def clear(self) -> None:
-        """Forget what was not appended, and never will be."""
+        """Drop the records that were not appended: the node leads no more."""
         self._batches = []
 
     def _drain(self) -> None:

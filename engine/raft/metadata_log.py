@@ -116,7 +116,7 @@ class MetadataLog:
         self._log.append_copied(batches, now)
 
     def flush(self, now: int) -> None:
-        """All segments are read when the log is opened, and bad indexes are made anew."""
+        """Flush the records. The indexes are compared with them whenever the log is opened."""
         self._log.flush_records(now)
 
     def read(self, offset: int, max_bytes: int) -> bytes:

@@ -96,13 +96,13 @@ def read_meta(path: Path) -> tuple[int, str] | None:
 
 
 def write_topic_id(path: Path, topic_id: UUID) -> None:
-    """One write of a new file, which is not flushed: it is whole, or empty."""
+    """Write the id of a partition's topic, without a flush: the file is whole, or empty."""
     text = f"version: {VERSION}\ntopic_id: {id_text(topic_id)}\n"
     files.write(path, text.encode(), durable=False)
 
 
 def read_topic_id(path: Path) -> UUID | None:
-    """None: there is none yet, or only an empty file, which a kill or a power failure has left."""
+    """The id of a partition's topic; None: there is no file, or an empty one, left by a failure."""
     if not path.exists() or not path.stat().st_size:
         return None
     try:

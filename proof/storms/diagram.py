@@ -61,7 +61,7 @@ def _marks(state: ClusterState, clients: int) -> str:
 
 
 def _controllers(state: ClusterState) -> list[int]:
-    """Those with machines of their own."""
+    """The controllers that have machines of their own."""
     return [node for node in state.controllers if node not in state.brokers]
 
 

@@ -35,7 +35,7 @@ KnownPartition = tuple[TopicImage, int, PartitionRegistration]
 def elect_of_all(
     replicas: Sequence[int], isr: Sequence[int], live: Sequence[int], **how: Any
 ) -> Elected:
-    """Fenced brokers may lead."""
+    """A controller with this defect elects fenced brokers, too."""
     return elect(replicas, isr, replicas, **how)
 
 
@@ -57,7 +57,7 @@ class ForgetsBrokers(MetadataLoader):
 
 
 def loads_with(loader: type[MetadataLoader]) -> NodeBuilt:
-    """The loader of each broker is of this class."""
+    """Give each broker a loader of this class."""
 
     def built(node: QuorumNode) -> None:
         if isinstance(node, NodeQuorum):
@@ -86,7 +86,7 @@ class LeavesInSync(ReplicationControlManager):
     def _changes(
         self, builder: PartitionChangeBuilder, partitions: Iterable[KnownPartition], leaving: int
     ) -> Iterator[PartitionChangeRecord]:
-        """Others lead in place of a broker that is lost, and it stays in the ISR."""
+        """Elect others in place of a lost broker, which stays in the ISR: this is the defect."""
         return super()._changes(builder, partitions, NO_BROKER)
 
 

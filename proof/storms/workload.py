@@ -99,7 +99,7 @@ class Workload:
     def __init__(
         self, world: World, partitions: list[TopicPartition], chance: Random, rack: str = ""
     ) -> None:
-        """`rack`: of the readers."""
+        """A reader; `rack`: where it stands, so that it may read from a replica there."""
         self.partitions = partitions
         self.sent: list[Delivery] = []
         self._chance = chance

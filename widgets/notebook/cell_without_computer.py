@@ -28,7 +28,7 @@ CHANGED = "Nothing is recorded of a cell that was changed."
 
 
 class CellsWithoutComputer:
-    """Those of one kernel, and the names that are missing because of them."""
+    """The cells of one kernel that need a computer, and the names that are missing by them."""
 
     def __init__(self, names: dict[str, Any]) -> None:
         self._names = names  # of the notebook
@@ -59,7 +59,7 @@ class CellsWithoutComputer:
 
 
 def show(reason: str, cell: Cell | None, book: Notebook | None) -> None:
-    """The sentence, and what is recorded of the cell."""
+    """Show why a cell cannot run in a browser tab, and what is recorded of it."""
     outputs = recorded(cell, book)
     more = CHANGED if cell is None else RECORDED if outputs else ""
     words = f"> **Not in a browser tab.** {reason} {more}"

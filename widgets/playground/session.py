@@ -35,7 +35,7 @@ class PlaygroundSession:
         self.begin("zookeeper")
 
     def begin(self, mode: str) -> None:
-        """Start again, with another cluster."""
+        """Start with a new cluster, `zookeeper` or `kraft`, and its picture."""
         self.cluster = SimulatedCluster(kraft=mode == "kraft")
         self.cluster.pass_time(WARM_MS)
         self.view = ClusterView(self.cluster)
@@ -46,7 +46,7 @@ class PlaygroundSession:
         self._tell()
 
     def hear(self, message: str) -> None:
-        """A message of the page."""
+        """Carry out a message of the page."""
         told: dict[str, Any] = json.loads(message)
         if "begin" in told:
             self.view.close()
@@ -62,7 +62,7 @@ class PlaygroundSession:
         self._tell()
 
     def tick(self, now_ms: float) -> None:
-        """`now_ms`: the page's clock."""
+        """Let the cluster's time pass. `now_ms`: the page's clock."""
         passed, self._asked = min(now_ms - self._asked, TICK_MS), now_ms
         live = self.view.head is None  # while somebody looks at the past, the present waits
         self._pass(passed * self._speed if live else 0.0)

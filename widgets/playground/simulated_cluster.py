@@ -116,7 +116,7 @@ class SimulatedCluster:
         return [*self._world.metadata.machines] if end in NAMED else [end]
 
     def _server(self, name: str) -> int:
-        """Of controllers, or of ZooKeeper."""
+        """The number in a name like controller-101."""
         kind, _, number = name.partition("-")
         if not self.kraft:
             raise invalid_request(

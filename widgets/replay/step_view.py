@@ -36,7 +36,7 @@ class StepView(SceneWidget):
     @property
     @abstractmethod
     def _last(self) -> int:
-        """Smaller than the first: there is no step yet."""
+        """The index of the step that is shown; smaller than the first: there is none yet."""
 
     @property
     def _here(self) -> int:
@@ -49,7 +49,7 @@ class StepView(SceneWidget):
         self._go(self._here - 1)
 
     def forward(self) -> None:
-        """To the next step; after the last, to now."""
+        """Go forward to the next step; after the last, to now."""
         self._go(self._here + 1)
 
     def live(self) -> None:

@@ -41,7 +41,7 @@ async def attempt(work: Awaitable[T]) -> T | ApiException:
 async def attempt_each(
     gateway: ControllerGateway, works: Iterable[Awaitable[T]]
 ) -> list[T | ApiException]:
-    """The results of all parts of a request, which are begun in this order."""
+    """The results of all parts of a request, at once if the gateway decides them in order."""
     if gateway.decides_in_order:
         return await asyncio.gather(*map(attempt, works))
     return [await attempt(work) for work in works]

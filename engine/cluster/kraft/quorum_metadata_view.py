@@ -46,7 +46,7 @@ class QuorumMetadataView:
         """It has no connection of its own."""
 
     def _ask(self, topic: str | None = None) -> Any:
-        """They are asked again for a while: all may be busy for a moment."""
+        """The newest answer of the controllers, which are asked again while all are busy."""
         deadline = time.monotonic() + ANSWER_WAIT_S
         while True:
             up = [node for node, member in self._members().items() if member.status is Status.UP]
