@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+from collections.abc import Iterator
 from pathlib import Path
 
 import kazoo.protocol.connection
@@ -11,6 +12,7 @@ import pytest
 from hypothesis import settings
 
 import tests.lean  # noqa: F401
+from engine.cluster.node_launcher import NodeLauncher, TemplateProcess
 from tests.standstill import StandstillPlugin
 from tests.summary import SummaryPlugin
 
@@ -64,6 +66,16 @@ CLUSTERS += " foreign groups_faults stories_on_fetch"
 MOVED = {f"tests/labs/test_{name}.py" for name in MUTANTS.split()}
 MOVED |= {f"tests/cluster/test_{name}.py" for name in CLUSTERS.split()}
 MOVED |= {"tests/classroom/test_lesson.py"}
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_template(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """The engine is loaded once for all clusters of this process, and not once for each."""
+    template = TemplateProcess(tmp_path_factory.mktemp("template") / "launcher.log")
+    NodeLauncher.shared = template
+    yield
+    NodeLauncher.shared = None
+    template.stop()
 
 
 def pytest_configure(config: pytest.Config) -> None:

@@ -10,7 +10,10 @@ a system may not bear copies of a process that has used its own libraries (macOS
 
 A node is a process as any other: it is killed, paused, and started by hand with the same command.
 
-Invariant: the template ends with the launcher, and a template that has died is started anew.
+A cluster has a template of its own, so that one that is made after a change of the engine runs the
+new code. Tests, which make hundreds of clusters, share one.
+
+Invariant: a template ends with the launcher that made it, and one that has died is started anew.
 """
 
 import json
@@ -24,7 +27,7 @@ import weakref
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 from engine.cluster.child import Child, Launch, RunningProcess, spawn
 from engine.cluster.scratch import Scratch
@@ -51,63 +54,34 @@ class NodeRequest(NamedTuple):
     directory: str
 
 
-class NodeLauncher:
-    def __init__(self, data: Path, scratch: Scratch | None = None) -> None:
-        """`data`: the directory of the cluster, which may be a temporary one."""
-        self.keep = [scratch.end] if scratch else []  # files that stay open in the nodes
-        self._log = data / "launcher.log"
+class TemplateProcess:
+    """The node template, seen from the process that asks it for nodes."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
         self._lock = threading.Lock()
-        self._template: Child | None = None
+        self._process: Child | None = None
         self._requests: socket.socket | None = None
 
+    @property
+    def process(self) -> Child | None:
+        return self._process
+
     def start(self) -> None:
-        """Load the engine while something else starts: the first node will be there sooner."""
+        """Load the engine, unless it is loaded."""
         with self._lock:
-            if COPIES and (self._template is None or not self._template.alive):
-                self._start_template()
-
-    def launch(self, arguments: Sequence[str], log: Path, env: Mapping[str, str]) -> Child:
-        """Start `python -m engine ARGUMENTS`; `env` is added to this process's environment."""
-        self.start()
-        start = self._copy if COPIES else spawn
-        command = [sys.executable, "-m", "engine", *arguments]
-        return Child(command, log, env=env, keep=self.keep, start=start)
-
-    def run(self, command: Sequence[str], log: Path, env: Mapping[str, str]) -> Child:
-        """Start another program as a node: Java, for a broker of Apache Kafka."""
-        return Child(command, log, env=env, keep=self.keep)
+            if self._process is None or not self._process.alive:
+                self._start()
 
     def stop(self) -> None:
-        """End the template. All nodes have ended before."""
         with self._lock:
-            if self._requests is not None and self._template is not None:
+            if self._requests is not None and self._process is not None:
                 self._requests.close()
-                self._template.terminate(STOP_TIMEOUT_S)
-            self._requests = self._template = None
+                self._process.terminate(STOP_TIMEOUT_S)
+            self._requests = self._process = None
 
-    def _start_template(self) -> None:
-        if self._requests is not None:
-            self._requests.close()
-        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._log.parent.mkdir(parents=True, exist_ok=True)
-            command = [sys.executable, "-m", TEMPLATE, " " * ROOM_FOR_COMMAND]
-            self._template = Child(command, self._log, stdin=theirs.fileno())
-
-    def _copy(self, launch: Launch) -> RunningProcess:
-        """Have the template start a process: a copy of it becomes the node."""
-        environment = {**os.environ, **launch.env}
-        request = NodeRequest([*map(str, launch.command[3:])], environment, os.getcwd())
-        reader, status = os.pipe()
-        process = CopiedProcess(reader)
-        try:
-            process.pid = self._ask(request, [launch.lifeline, status, launch.log, *launch.keep])
-        finally:
-            os.close(status)
-        return process
-
-    def _ask(self, request: NodeRequest, files: Sequence[int]) -> int:
-        """Ask the template for a node. Returns the process id of the copy."""
+    def ask(self, request: NodeRequest, files: Sequence[int]) -> int:
+        """Ask for a node. Returns the process id of the copy."""
         text = json.dumps(request._asdict()).encode()
         with self._lock:
             assert self._requests is not None, "start() was called"
@@ -122,6 +96,59 @@ class NodeLauncher:
         if (pid := int(answer)) < 0:
             raise OSError(-pid, os.strerror(-pid))
         return pid
+
+    def _start(self) -> None:
+        if self._requests is not None:
+            self._requests.close()
+        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        with theirs:
+            self._log.parent.mkdir(parents=True, exist_ok=True)
+            command = [sys.executable, "-m", TEMPLATE, " " * ROOM_FOR_COMMAND]
+            self._process = Child(command, self._log, stdin=theirs.fileno())
+
+
+class NodeLauncher:
+    shared: ClassVar[TemplateProcess | None] = None  # by all clusters of a process; None: by none
+
+    def __init__(self, data: Path, scratch: Scratch | None = None) -> None:
+        """`data`: the directory of the cluster, which may be a temporary one."""
+        self.keep = [scratch.end] if scratch else []  # files that stay open in the nodes
+        self._is_own = self.shared is None
+        self._template = self.shared or TemplateProcess(data / "launcher.log")
+
+    def start(self) -> None:
+        """Load the engine while something else starts: the first node will be there sooner."""
+        if COPIES:
+            self._template.start()
+
+    def launch(self, arguments: Sequence[str], log: Path, env: Mapping[str, str]) -> Child:
+        """Start `python -m engine ARGUMENTS`; `env` is added to this process's environment."""
+        self.start()
+        start = self._copy if COPIES else spawn
+        command = [sys.executable, "-m", "engine", *arguments]
+        return Child(command, log, env=env, keep=self.keep, start=start)
+
+    def run(self, command: Sequence[str], log: Path, env: Mapping[str, str]) -> Child:
+        """Start another program as a node: Java, for a broker of Apache Kafka."""
+        return Child(command, log, env=env, keep=self.keep)
+
+    def stop(self) -> None:
+        """End the template, unless it is shared. All nodes have ended before."""
+        if self._is_own:
+            self._template.stop()
+
+    def _copy(self, launch: Launch) -> RunningProcess:
+        """Have the template start a process: a copy of it becomes the node."""
+        environment = {**os.environ, **launch.env}
+        request = NodeRequest([*map(str, launch.command[3:])], environment, os.getcwd())
+        reader, status = os.pipe()
+        process = CopiedProcess(reader)
+        try:
+            files = [launch.lifeline, status, launch.log, *launch.keep]
+            process.pid = self._template.ask(request, files)
+        finally:
+            os.close(status)
+        return process
 
 
 class CopiedProcess:

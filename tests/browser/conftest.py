@@ -109,8 +109,8 @@ def measured(record_property: Callable[[str, object], None]) -> Callable[[str], 
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Whole labs first: whoever was given one last would work on it while the others are done."""
-    items.sort(key=lambda item: not item.path.stem.endswith("_lab"))
+    """Whole labs last: nbval runs their cells, too, and CI's time may be over before the end."""
+    items.sort(key=lambda item: item.path.stem.endswith("_lab"))
 
 
 def pytest_terminal_summary(terminalreporter: Any) -> None:

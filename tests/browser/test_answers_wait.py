@@ -16,19 +16,19 @@ def lesson(page: Page, lab: Lab) -> Lesson:
     return lesson
 
 
-@pytest.mark.parametrize("theme", ["light", "dark"])
-def test_an_opened_lab_has_questions_and_no_outcome(lesson: Lesson, theme: str) -> None:
-    if theme == "dark":
-        darken(lesson.page)
+def test_an_opened_lab_has_questions_and_no_outcome(lesson: Lesson) -> None:
     lesson.go_to("questions.folders()")
     panel = lesson.panel
-    expect(panel.get_by_text(QUESTION)).to_be_visible()
-    expect(panel.locator(".jp-OutputArea-output")).not_to_have_count(0)
-    expect(panel.locator(".jp-OutputArea-output:not(:has(ol))")).to_have_count(0)
-    expect(panel).not_to_contain_text("What happened:")
-    for width in (1366, 390):
-        lesson.page.set_viewport_size({"width": width, "height": 768})
-        lesson.photograph(f"opened_{theme}_{width}")
+    for theme in "light", "dark":
+        if theme == "dark":
+            darken(lesson.page)
+        for width in (1366, 390):
+            lesson.page.set_viewport_size({"width": width, "height": 768})
+            expect(panel.get_by_text(QUESTION)).to_be_visible()
+            expect(panel.locator(".jp-OutputArea-output")).not_to_have_count(0)
+            expect(panel.locator(".jp-OutputArea-output:not(:has(ol))")).to_have_count(0)
+            expect(panel).not_to_contain_text("What happened:")
+            lesson.photograph(f"opened_{theme}_{width}")
 
 
 def test_the_outcome_comes_when_the_cell_has_run(lesson: Lesson) -> None:

@@ -8,6 +8,11 @@ from tests.browser.lesson import Lesson, part
 
 ASK = "guess = questions.how_long()"
 WIDTHS = (1366, 390)
+IN_SIGHT = """it => {  // scrolls again where the page has moved meanwhile
+    it.scrollIntoView({ block: "center" });
+    const box = it.getBoundingClientRect();
+    return 0 <= box.top && box.bottom <= innerHeight;
+}"""
 FITS = """it => {  // the picture is laid out for the page, which may be narrower than it can be
     const wide = it.querySelector("svg").viewBox.baseVal.width;
     return wide === Math.min(Math.max(it.clientWidth, 280), 1100);
@@ -29,10 +34,10 @@ def look(lesson: Lesson, name: str, card: Locator) -> None:
             darken(page)
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 768})
-            card.scroll_into_view_if_needed()
             line = part(card, "future")
+            page.wait_for_function(IN_SIGHT, arg=line.element_handle())
             expect(line).to_be_in_viewport()
-            lesson.page.wait_for_function(FITS, arg=card.locator(".lab-frame").element_handle())
+            page.wait_for_function(FITS, arg=card.locator(".lab-frame").element_handle())
             lesson.photograph(f"estimate_{name}_{theme}_{width}")
     page.emulate_media(color_scheme="light")
     page.set_viewport_size({"width": 1280, "height": 1000})
@@ -65,7 +70,7 @@ def test_a_number_is_chosen_by_arrows_by_the_mouse_and_by_typing_it(lesson: Less
     field.press("Enter")
     expect(card).to_contain_text("● 300 ms")
     expect(active).to_contain_text("sim = Simulation")
-    look(lesson, "chosen", card)
+    lesson.photograph("estimate_chosen")
 
     lesson.run('sent = sim.send("orders", "two teas"')
     told = lesson.run("guess.outcome(sent.answered_ms)")

@@ -5,7 +5,7 @@ import re
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.browser.jupyter import Lab, darken
+from tests.browser.jupyter import darken
 from tests.browser.lesson import Lesson, part
 
 
@@ -27,11 +27,6 @@ def leader_on(view: Locator) -> int:
     pytest.fail("nobody leads on the page")
 
 
-def test_the_lab_opens_on_it(page: Page, lab: Lab) -> None:
-    page.goto(f"{lab.url}?token={lab.token}")
-    expect(page.locator(".jp-NotebookPanel h1").first).to_contain_text("Ten minutes")
-
-
 def test_first_a_recorded_failover_plays_by_itself(lesson: Lesson) -> None:
     lesson.page.set_viewport_size({"width": 1366, "height": 768})
     film = lesson.run("recorded.view").locator(".lab-stage")
@@ -46,38 +41,6 @@ def test_first_a_recorded_failover_plays_by_itself(lesson: Lesson) -> None:
         "aria-label", re.compile(": leader")
     )
     expect(film.get_by_role("button", name="play")).to_be_visible()
-
-
-def test_a_guess_a_kill_and_what_it_cost(lesson: Lesson) -> None:
-    lesson.photograph("before")
-    lesson.run("Cluster(brokers=3")
-    lesson.run("ClusterView(cluster)")
-    view = lesson.page.locator(".lab-dock .lab-stage")
-    expect(view.locator("svg.lab-scene")).to_be_visible()
-    expect(lesson.run("producer.flush")).to_have_text(re.compile("0$"))
-    expect(lesson.run("SegmentView(cluster")).to_contain_text("offsets 0 to 1")
-    expect(lesson.run("HexView(cluster")).to_contain_text("right ✓")
-
-    guess = lesson.run("start.question()").locator(".lab-stage")
-    lesson.photograph("asked", guess)
-    part(guess, "ask").click()
-    expect(guess).to_contain_text("Hint: Who had the record")
-    part(guess, "answer 1").click()
-    expect(part(guess, "answer 1")).to_contain_text("● your prediction")
-    part(guess, "answer 3").focus()
-    lesson.page.keyboard.press("Enter")
-    expect(part(guess, "answer 3")).to_contain_text("● your prediction")
-    expect(part(guess, "answer 1")).not_to_contain_text("prediction")
-    lesson.photograph("guessed", guess)
-
-    lesson.run("killed = time.monotonic()")
-    expect(lesson.run("consumer.poll")).to_contain_text("two teas")
-    expect(lesson.run("guess.outcome")).to_contain_text("As you predicted: It survives.")
-    expect(part(guess, "answer 3")).to_contain_text("✓ so it was, as you said")
-    lesson.photograph("told", guess)
-
-    cost = re.compile("is the session time-out. Lost: nothing committed")
-    expect(part(view, "cost")).to_have_attribute("aria-label", cost)
 
 
 def test_all_cells_at_once_and_then_the_exercise_with_the_mouse(lesson: Lesson) -> None:

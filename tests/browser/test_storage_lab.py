@@ -27,6 +27,7 @@ def test_a_guess_before_its_cell_and_code_for_an_exercise(lesson: Lesson) -> Non
     lesson.photograph("guessed")
 
 
+@pytest.mark.long
 @pytest.mark.timeout(400)
 def test_all_cells_a_search_an_exercise_and_the_links(lesson: Lesson) -> None:
     table = lesson.run_all("ledger.table()")

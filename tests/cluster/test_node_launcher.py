@@ -16,7 +16,7 @@ import pytest
 
 from engine.cluster import node_launcher
 from engine.cluster.child import Child
-from engine.cluster.node_launcher import LOST, NodeLauncher
+from engine.cluster.node_launcher import LOST, NodeLauncher, TemplateProcess
 from engine.cluster.ports import free_port
 from engine.errors import ApiException
 from engine.raft.bootstrap import format_directory, random_id
@@ -55,12 +55,14 @@ class Nodes:
 
     @property
     def template(self) -> Child:
-        assert self.launcher._template is not None
-        return self.launcher._template
+        process = self.launcher._template.process
+        assert process is not None
+        return process
 
 
 @pytest.fixture
-def nodes(tmp_path: Path) -> Iterator[Nodes]:
+def nodes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Nodes]:
+    monkeypatch.setattr(NodeLauncher, "shared", None)
     with ExitStack() as stack:
         launcher = NodeLauncher(tmp_path)
         stack.callback(launcher.stop)
@@ -171,5 +173,23 @@ def test_where_copies_are_not_made_a_node_is_started_by_python(
 ) -> None:
     monkeypatch.setattr(node_launcher, "COPIES", False)
     with nodes.ready() as node:
-        assert nodes.launcher._template is None
+        assert nodes.launcher._template.process is None
         assert ps(node.pid, "ppid") == str(os.getpid())
+
+
+def test_launchers_that_share_a_template_leave_it_running(
+    nodes: Nodes, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    shared = TemplateProcess(nodes.folder / "shared.log")
+    monkeypatch.setattr(NodeLauncher, "shared", shared)
+    parents = []
+    for name in "first", "second":
+        launcher = NodeLauncher(nodes.folder / name)
+        node = launcher.launch(["broker", "--help"], nodes.folder / "log", {})
+        parents.append(shared.process)
+        assert node.wait(20) == 0
+        launcher.stop()
+    assert parents[0] is parents[1] is not None
+    assert parents[0].alive
+    shared.stop()
+    assert not parents[0].alive
