@@ -60,25 +60,21 @@ class TemplateProcess:
     def __init__(self, log: Path) -> None:
         self._log = log
         self._lock = threading.Lock()
-        self._process: Child | None = None
+        self.process: Child | None = None
         self._requests: socket.socket | None = None
-
-    @property
-    def process(self) -> Child | None:
-        return self._process
 
     def start(self) -> None:
         """Load the engine, unless it is loaded."""
         with self._lock:
-            if self._process is None or not self._process.alive:
+            if self.process is None or not self.process.alive:
                 self._start()
 
     def stop(self) -> None:
         with self._lock:
-            if self._requests is not None and self._process is not None:
+            if self._requests is not None and self.process is not None:
                 self._requests.close()
-                self._process.terminate(STOP_TIMEOUT_S)
-            self._requests = self._process = None
+                self.process.terminate(STOP_TIMEOUT_S)
+            self._requests = self.process = None
 
     def ask(self, request: NodeRequest, files: Sequence[int]) -> int:
         """Ask for a node. Returns the process id of the copy."""
@@ -104,7 +100,7 @@ class TemplateProcess:
         with theirs:
             self._log.parent.mkdir(parents=True, exist_ok=True)
             command = [sys.executable, "-m", TEMPLATE, " " * ROOM_FOR_COMMAND]
-            self._process = Child(command, self._log, stdin=theirs.fileno())
+            self.process = Child(command, self._log, stdin=theirs.fileno())
 
 
 class NodeLauncher:
