@@ -168,8 +168,8 @@ def test_nobody_leads_who_is_not_in_sync(cluster, truth):
     assert truth.state("clean", 0) == before
     assert (before.leader, before.isr) == (-1, (leader,))
     with Probe(cluster, other) as probe:
+        until(lambda: probe.leaders("clean") == {0: -1})  # it has heard of it a moment later
         assert probe.append("clean", 0, b"p") is ErrorCode.not_leader_or_follower
-        assert probe.leaders("clean") == {0: -1}
 
     cluster.restart(leader)
     truth.await_whole("clean")

@@ -15,15 +15,7 @@ A pure function: the same view_state makes the same picture, with a kernel or wi
 """
 
 from widgets.group.lag import lags
-from widgets.group.layout import (
-    EDGE,
-    HEADER,
-    MOST_THREADS,
-    NAMES,
-    DeedMark,
-    GroupViewState,
-    Rows,
-)
+from widgets.group.layout import EDGE, HEADER, MOST_THREADS, NAMES, DeedMark, GroupViewState, Rows
 from widgets.group.threads import arrivals, bands, end_of_lags, sentence, threads
 from widgets.group.transaction_marks import id_rows, lane_marks, last_sentence, legend
 from widgets.log.fields import count
