@@ -23,7 +23,7 @@ from proof.chaos.run import CONFIG
 from proof.chaos.storm import heal
 from proof.chaos.workload import ChaosWorkload
 from tests.cluster.conftest import bug
-from tests.cluster.truth import Truth
+from tests.cluster.truth import Truth, ZookeeperTruth
 from tests.interop.clients import tidied_up
 from tests.interop.raw import Raw
 from tests.interop.watch import until
@@ -67,7 +67,7 @@ def cluster(request: pytest.FixtureRequest) -> Iterator[MixedCluster]:
 
 @pytest.fixture(scope="module")
 def truth(cluster: MixedCluster) -> Iterator[Truth]:
-    with Truth(cluster.zookeeper) as truth:
+    with ZookeeperTruth(cluster.zookeeper) as truth:
         yield truth
 
 

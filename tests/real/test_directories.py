@@ -8,7 +8,7 @@ Each kind appends to the logs of the other, and finds every record that was ackn
 import pytest
 
 from engine.cluster.kafka_process import KAFKA, OURS
-from tests.cluster.truth import Truth
+from tests.cluster.truth import ZookeeperTruth
 from tests.real.conftest import CONFIG, new_topic
 from tests.real.kafka import MixedCluster
 
@@ -21,7 +21,10 @@ ONE = {"min.insync.replicas": "1"}
 @pytest.mark.parametrize("version", ["2.6", "2.8"])
 def test_each_kind_goes_on_where_the_other_ended(version):
     config = CONFIG | ONE | {"inter.broker.protocol.version": version}
-    with MixedCluster({1: OURS}, config=config) as cluster, Truth(cluster.zookeeper) as truth:
+    with (
+        MixedCluster({1: OURS}, config=config) as cluster,
+        ZookeeperTruth(cluster.zookeeper) as truth,
+    ):
         topic = new_topic(cluster, truth, [[1]])
         expected: list[str] = []
         for turn, how in enumerate(TURNS):

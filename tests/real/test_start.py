@@ -9,7 +9,7 @@ import pytest
 
 from engine.cluster.kafka_process import KAFKA, OURS
 from engine.cluster.ports import port_taken
-from tests.cluster.truth import Truth
+from tests.cluster.truth import ZookeeperTruth
 from tests.interop.crew import ROOT
 from tests.interop.watch import until
 from tests.real.conftest import new_topic
@@ -29,7 +29,7 @@ sys.stdin.read()
 @pytest.mark.parametrize(("first", "second"), [(OURS, KAFKA), (KAFKA, OURS)])
 def test_the_second_starts_in_the_zookeeper_that_the_first_set_up(first, second):
     """Ours once left a znode that Kafka cannot read: /latest_producer_id_block, with no null."""
-    with MixedCluster({1: first}) as cluster, Truth(cluster.zookeeper) as truth:
+    with MixedCluster({1: first}) as cluster, ZookeeperTruth(cluster.zookeeper) as truth:
         assert cluster.add_broker(second) == 2
         topic = new_topic(cluster, truth, [[2, 1], [1, 2]])
         for partition in (0, 1):
