@@ -28,6 +28,7 @@ from widgets.progress.record import progress_file
 from widgets.replay import messages
 from widgets.replay.simulated_run import SimulatedRun
 from widgets.scene import Scene
+from widgets.view import redraws
 
 BROKERS = frozenset({"kill", "pause", "resume", "restart"})
 ANSWERS = {"fail_requests", "drop_next_answer", "slow_coordinator", "heal_requests"}
@@ -36,7 +37,7 @@ FAULTS = BROKERS | ANSWERS | {"cut", "slow", "heal", "add_broker"}
 PATIENCE = 0.5  # seconds to wait for a fork before a message says that it is being made
 
 
-class ClusterView(Playback):
+class ClusterView(Playback[ViewMoment]):
     ACTS: ClassVar[frozenset[str]] = TIME | FAULTS | {"only", "fork"}
 
     def __init__(self, source: Any) -> None:
@@ -51,6 +52,9 @@ class ClusterView(Playback):
         if act in BREAKS and not self.trouble and (kept := progress_file()):
             kept.broke(act)
 
+    def view_state(self) -> ViewMoment:
+        return self.moment()
+
     def painted(self, moment: ViewMoment) -> Scene:
         if 0 < moment.height < cluster_strip.LOW:
             return cluster_strip.picture(moment)
@@ -59,10 +63,10 @@ class ClusterView(Playback):
     def headline(self, moment: ViewMoment) -> str:
         return self._progress or about(moment)
 
-    def gist(self, moment: ViewMoment, waits: bool) -> tuple[object, ...]:
+    def gist(self, moment: ViewMoment) -> tuple[object, ...]:
         """With messages, each millisecond has its own picture."""
         exact = moment.at if isinstance(self.run_source.film, SimulatedRun) else 0
-        return *super().gist(moment, waits), exact, self._progress, self._forking is None
+        return *super().gist(moment), exact, self._progress
 
     def able(self, now: bool) -> frozenset[str]:
         faults = {name for name in FAULTS if now and hasattr(self.source, name)}
@@ -77,7 +81,7 @@ class ClusterView(Playback):
             found.append(controls.button("add_broker", "+ broker", "add a broker"))
         if hasattr(self.source, "fork"):
             found += self._futures()
-        return found
+        return found + super().offers(moment)
 
     # -- faults --------------------------------------------------------------------------
 
@@ -122,11 +126,10 @@ class ClusterView(Playback):
 
     # -- the rest ------------------------------------------------------------------------
 
+    @redraws
     def only(self, topic: str) -> None:
         """Show one topic, or with "" all of them."""
-        with self.lock:
-            self.topic = str(topic)
-            self.draw()
+        self.topic = str(topic)
 
     # -- another future --------------------------------------------------------------------
 

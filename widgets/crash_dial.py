@@ -37,9 +37,9 @@ from widgets.scene import (
     rect,
     text,
     width_of,
-    wrap,
 )
 from widgets.stage import SceneWidget
+from widgets.text_column import TextColumn
 
 MARGIN, GAP, TOP = 16, 12, 56  # px; TOP: where the cards begin
 HIGH, TALLY = 116, 34  # px: a card, and a counter in it
@@ -127,18 +127,19 @@ class CrashDial(SceneWidget):
         for place, step in enumerate(self.steps):
             x = MARGIN + place * room
             shapes += self._step(step, x, room, most)
-        counts, y = self.counts[self.after], float(TOP + HIGH + 20)
+        counts = self.counts[self.after]
         says = (
             f"Died after {self.after} in {counts['runs']} of {self.times} runs: "
             f"{counts['lost']} lost, {counts['twice']} twice."
         )
         if not counts["runs"]:
             says = f"The reader will die after {self.after}. Click a card to choose another step."
-        for number, words in enumerate(wrap(says, self.width - 2 * MARGIN)):
-            shapes.append(text(f"says {number}", MARGIN, y, words, look="small"))
-            y += 18
+        column = TextColumn(MARGIN, TOP + HIGH + 20, self.width - 2 * MARGIN)
+        shapes += column.write("says", says, "small", size=12).shapes
         read_aloud = says if not self.running else ""
-        return Scene(self.width, y, shapes, title=f"{self.name}: where it dies", says=read_aloud)
+        return Scene(
+            self.width, column.y, shapes, title=f"{self.name}: where it dies", says=read_aloud
+        )
 
     def _step(self, step: str, x: float, room: float, most: int) -> list[SceneShape]:
         here, counts, wide = step == self.after, self.counts[step], room - GAP

@@ -47,9 +47,9 @@ from widgets.scene import (
     rect,
     text,
     width_of,
-    wrap,
 )
 from widgets.stage import SceneWidget
+from widgets.text_column import TextColumn
 
 MARGIN, LINE = 16, 19
 ABOVE, BELOW = 40, 62  # px from the words to the line, and from the line to what follows
@@ -225,7 +225,7 @@ class EstimateCard:
         self._width, self._left, self._right = width, MARGIN + 10, width - MARGIN - 10
         self.shapes: list[SceneShape] = []
         self.height = 28.0  # the next baseline; in the end, where it all ends
-        self._write("question", asked.question, "head", 14, bold=True)
+        self._write("question", asked.question, "head", 14)
         self._write("rule", self._line.rule, "small")
         self.height += ABOVE
         self._y = self.height
@@ -244,13 +244,12 @@ class EstimateCard:
         look: str,
         size: float = 12,
         *,
-        bold: bool = False,
         shown: bool = True,
     ) -> None:
-        for place, each in enumerate(wrap(words, self._width - 2 * MARGIN, size, bold)):
-            if shown:
-                self.shapes.append(text(f"{key}.{place}", MARGIN, self.height, each, look=look))
-            self.height += LINE
+        column = TextColumn(MARGIN, self.height, self._width - 2 * MARGIN, LINE)
+        column.write(key, words, look, size=size)
+        self.shapes += column.shapes if shown else []
+        self.height = column.y
 
     def _x(self, number: float) -> float:
         return self._left + self._line.place(number) * (self._right - self._left)

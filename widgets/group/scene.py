@@ -43,6 +43,7 @@ from widgets.scene import (
     width_of,
     wrap,
 )
+from widgets.text_column import TextColumn
 
 FOOT = 30  # the clock's
 LINE, LEAST = 17, 2  # height of a line of words; so many a run that is over has room for
@@ -311,14 +312,10 @@ def _words(view_state: GroupViewState, rows: Rows, known: dict[str, int]) -> lis
     left_out = len(view_state.partitions) - MOST_THREADS
     if left_out > 0:
         told.append(f"{MOST_THREADS} partitions are drawn, {left_out:,} more are not.")
-    room = view_state.width - 2 * MARGIN
-    parts = [(part, "") for words in told for part in wrap(words, room, 12)]
-    if signs := legend(view_state):
-        parts += [(part, "soft") for part in wrap(signs, room, 11)]
-    return [
-        text(f"words {number}", MARGIN, rows.bottom + FOOT + 10 + LINE * number, part, look=look)
-        for number, (part, look) in enumerate(parts)
-    ]
+    parts = [part for words in told for part in wrap(words, view_state.width - 2 * MARGIN)]
+    column = TextColumn(MARGIN, rows.bottom + FOOT + 10, view_state.width - 2 * MARGIN, LINE)
+    column.put("words", parts)
+    return column.write("legend", legend(view_state), "soft").shapes
 
 
 def _unread(view_state: GroupViewState) -> list[str]:

@@ -16,6 +16,7 @@ from widgets.metadata_log.layout import MetadataLogViewState
 from widgets.metadata_log.words import purpose
 from widgets.panel_card import PAD, panel_card
 from widgets.scene import SceneShape, fit, text, width_of, wrap
+from widgets.text_column import TextColumn
 
 LINE = 17
 MOST = 12  # lines of fields
@@ -36,16 +37,13 @@ def panel(state: MetadataLogViewState, top: float) -> tuple[list[SceneShape], fl
     right = state.width - left
     is_snapshot = entry.kind is MetadataEntryKind.SNAPSHOT
     title = f"Snapshot {entry.offset}-{entry.epoch}" if is_snapshot else entry.record
-    shapes, y = list[SceneShape](), top + 40
-    words = SNAPSHOT if is_snapshot else purpose(entry)
-    for part in wrap(words, right - left, 11):
-        shapes.append(text(f"purpose {y}", left, y, part, look="soft"))
-        y += 15
+    about = TextColumn(left, top + 40, right - left, 15)
+    about.write("purpose", SNAPSHOT if is_snapshot else purpose(entry), "soft")
     where = f"offset {entry.offset}, epoch {entry.epoch}, written at {moment(entry.at)[11:]} UTC"
-    shapes.append(text("where", left, y + 2, fit(where, right - left, 11), look="soft"))
-    fields, y = _fields(entry, left, right, y + 22)
+    line = text("where", left, about.y + 2, fit(where, right - left, 11), look="soft")
+    fields, y = _fields(entry, left, right, about.y + 22)
     place = state.left - 6, top, state.width
-    return panel_card(str(entry.number), title, [*shapes, *fields], place, y)
+    return panel_card(str(entry.number), title, [*about.shapes, line, *fields], place, y)
 
 
 def _fields(

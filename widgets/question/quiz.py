@@ -33,6 +33,7 @@ from engine.errors import ApiException, ErrorCode
 from widgets.progress.record import progress_file, running_cell
 from widgets.scene import ABOUT, Act, Scene, SceneShape, circle, group, rect, text, wrap
 from widgets.stage import SceneWidget
+from widgets.text_column import TextColumn
 
 MARGIN, GAP = 16, 12
 LINE = 19  # from one line to the next
@@ -188,19 +189,16 @@ class Sheet:
         self.question, self.number, self.width = question, number, width
         self.shapes: list[SceneShape] = []
         self.height = 28.0  # the first baseline; in the end, where it all ends
-        self._write("question", question.text, "head", 14, bold=True)
+        self._write("question", question.text, "head", 14)
         self._answers()
         if question.hints:
             self._hints()
         self.height += 4
 
-    def _write(self, key: str, words: str, look: str, size: float = 12, bold: bool = False) -> None:
-        for place, each in enumerate(self._lines(words, size, bold)):
-            self.shapes.append(text(f"{key}.{place}", MARGIN, self.height, each, look=look))
-            self.height += LINE
-
-    def _lines(self, words: str, size: float = 12, bold: bool = False) -> list[str]:
-        return wrap(words, self.width - 2 * MARGIN, size, bold)
+    def _write(self, key: str, words: str, look: str, size: float = 12) -> None:
+        column = TextColumn(MARGIN, self.height, self.width - 2 * MARGIN, LINE)
+        self.shapes += column.write(key, words, look, size=size).shapes
+        self.height = column.y
 
     def _answers(self) -> None:
         answers, room = list(self.question.answers), self.width - 2 * MARGIN
@@ -237,7 +235,8 @@ class Sheet:
         if asked.truth is None:
             if asked.hinted < len(told):
                 self._offer_hint()
-            *before, last = (LINE * len(self._lines(hint)) for hint in told)
+            room = self.width - 2 * MARGIN
+            *before, last = (LINE * len(wrap(hint, room)) for hint in told)
             self.height = begin + BASELINE + sum(before) + max(last, OFFER)
         elif not asked.hinted:
             self.height = begin
@@ -297,19 +296,15 @@ class AnswerCard:
         yield circle("dot", MARGIN + 10, 31, 11, look=dot)
         look = "letter leader" if marked else "soft bold"
         yield text("letter", MARGIN + 10, 35, letter, ABOUT, look=look)
-        y = 36.0
-        for place, each in enumerate(self.words):
-            yield text(f"words.{place}", MARGIN + 34, y, each, look="head")
-            y += LINE
-        y += 6
+        column = TextColumn(MARGIN + 34, 36, 0, LINE)
+        column.put("words", self.words, "head")
+        column.x, column.y = MARGIN, column.y + 6
         wrong, right = self.status.startswith("✗"), self.status.startswith("✓")
         look = "bold bad" if wrong else "bold ok" if right else "bold lead"
-        for place, each in enumerate(self.told):
-            yield text(f"status.{place}" if place else "status", MARGIN, y, each, look=look)
-            y += LINE
-        for place, each in enumerate(self.why):
-            yield text(f"why.{place}", MARGIN, y, each, look="small")
-            y += 16.5
+        column.put("status", self.told, look)
+        column.line = 16.5
+        column.put("why", self.why, "small")
+        yield from column.shapes
 
 
 def _refused(reason: str) -> ApiException:

@@ -44,8 +44,8 @@ from widgets.scene import (
     rect,
     text,
     width_of,
-    wrap,
 )
+from widgets.text_column import TextColumn
 
 LINE = 17
 FEW = 3  # replicas; with more of them a moment has more values, so moments are longer
@@ -63,7 +63,6 @@ RISE = "it rose: acks=all is answered below it"
 def picture(view_state: ReplicaViewState) -> Scene:
     below, floor = _below(view_state)
     left, right, width = view_state.left, view_state.right, view_state.width
-    says = view_state.lines[-1].words if view_state.live and view_state.lines else ""
     shapes = [
         *_bands(view_state),
         *_outages(view_state),
@@ -85,7 +84,7 @@ def picture(view_state: ReplicaViewState) -> Scene:
         hint = f"There is no {view_state.past.partition} yet."
         shapes.append(text("nothing", (left + right) / 2, 170, hint, ABOUT, look="soft"))
     title = f"The replicas of {view_state.past.partition} over time; now {about(view_state)}"
-    return Scene(width, floor + timeline.HEIGHT, shapes, title=title, says=says)
+    return Scene(width, floor + timeline.HEIGHT, shapes, title=title, says=view_state.says)
 
 
 def about(view_state: ReplicaViewState) -> str:
@@ -314,11 +313,10 @@ def _words(view_state: ReplicaViewState, y: float) -> tuple[list[SceneShape], fl
     if left_out > 0:
         found.append(f"{MOST_REPLICAS} replicas are drawn, {left_out} more are not.")
     x = view_state.left if view_state.wide else 2 * MARGIN
-    parts = [part for words in found for part in wrap(words, view_state.width - x - 2 * MARGIN)]
-    shapes = [
-        text(f"words {number}", x, y + 4 + LINE * number, part) for number, part in enumerate(parts)
-    ]
-    return shapes, y + LINE * len(parts)
+    column = TextColumn(x, y + 4, view_state.width - x - 2 * MARGIN, LINE)
+    for number, words in enumerate(found):
+        column.write(f"words {number}", words)
+    return column.shapes, column.y - 4
 
 
 def _window(view_state: ReplicaViewState, y: float) -> list[SceneShape]:

@@ -28,6 +28,7 @@ from widgets.stream import flow, words
 from widgets.stream.flow import AXIS, PipelineBox
 from widgets.stream.history import BatchMoment, OperatorState, PartitionShare, SourceProgress
 from widgets.stream.layout import StreamViewState
+from widgets.text_column import TextColumn
 
 TOP = 14
 SOURCE, SINK, HIGH = 200, 164, 80  # widths of the cards at both ends, and the sink's height
@@ -135,11 +136,10 @@ def _waiting(view_state: StreamViewState) -> tuple[list[SceneShape], float]:
     yet = "No batch was done." if ended else "No batch is done yet."
     told = ended or view_state.status or "Spark is starting the query"
     look = "bad" if view_state.history.failed else "soft"
-    lines = wrap(told, view_state.room, 12)
-    shapes = [text("nothing", middle, AXIS, yet, ABOUT, look="head")]
-    for row, part in enumerate(lines):
-        shapes.append(text(f"status {row}", middle, AXIS + 24 + 17 * row, part, ABOUT, look=look))
-    return shapes, AXIS + 38 + 17 * len(lines)
+    column = TextColumn(middle, AXIS + 24, view_state.room, 17, ABOUT)
+    column.write("status", told, look, size=12)
+    shapes = [text("nothing", middle, AXIS, yet, ABOUT, look="head"), *column.shapes]
+    return shapes, column.y + 14
 
 
 # -- sources -----------------------------------------------------------------------------------
@@ -222,11 +222,11 @@ def _operator(at: int, state: OperatorState | None, box: PipelineBox) -> SceneSh
         rect("card", 0, 0, box.width, box.height, 10, look="card"),
         text("name", middle, y, fit(name, room, 14, bold=True), ABOUT, look="head"),
     ]
-    for row, part in enumerate(lines):
-        key = f"does {row}" if row else "does"
-        shapes.append(text(key, middle, y + 19 + 14 * row, part, ABOUT, look="soft"))
+    column = TextColumn(middle, y + 19, room, 14, ABOUT)
+    column.put("does", lines, "soft")
     spark = f" (Spark's {state.operator})" if state else ""
-    return group(f"operator {at}", box.x, box.y, shapes, label=f"{name}: {does}{spark}")
+    label = f"{name}: {does}{spark}"
+    return group(f"operator {at}", box.x, box.y, shapes + column.shapes, label=label)
 
 
 def _store(

@@ -4,10 +4,11 @@ layout.py has the positions of the parts; this module draws them, with a sentenc
 and the end of the query.
 """
 
-from widgets.scene import Scene, SceneShape, group, rect, text, wrap
+from widgets.scene import Scene, SceneShape, group, rect
 from widgets.stream import batches, lists, pipeline, strips, words
 from widgets.stream.history import BatchMoment
 from widgets.stream.layout import StreamViewState
+from widgets.text_column import TextColumn
 
 LINE = 17
 
@@ -20,9 +21,8 @@ def picture(view_state: StreamViewState) -> Scene:
             view_state.width, y, shapes, title=title(view_state), says=view_state.history.ended
         )
     says = sentence(moment, view_state.before)
-    for number, part in enumerate(wrap(says, view_state.room, 12)):
-        y += LINE
-        shapes.append(text(f"says {number}", view_state.left, y, part))
+    column = TextColumn(view_state.left, y + LINE, view_state.room, LINE).write("says", says)
+    shapes, y = shapes + column.shapes, column.y - LINE
     if view_state.live and not moment.late:
         says = ""  # batches come too often to be read aloud
     y += 14
@@ -79,13 +79,9 @@ def sentence(moment: BatchMoment, before: BatchMoment | None = None) -> str:
 def _ended(view_state: StreamViewState, y: float) -> tuple[list[SceneShape], float]:
     failed = view_state.history.failed
     told = ("▲ " if failed else "■ ") + view_state.history.ended
-    lines = wrap(told, view_state.room - 20, 12, bold=True)
-    high = LINE * len(lines) + 10
-    look = "bad bold" if failed else "bold"
-    shapes = [
-        rect("back", 0, 0, view_state.room, high, 6, look="outage" if failed else "card"),
-        *(text(f"line {at}", 10, 18 + LINE * at, part, look=look) for at, part in enumerate(lines)),
-    ]
-    return [
-        group("ended", view_state.left, y - 4, shapes, label=view_state.history.ended)
-    ], y + high + 10
+    column = TextColumn(10, 18, view_state.room - 20, LINE)
+    column.write("line", told, "bad bold" if failed else "bold")
+    high, look = column.y - 8, "outage" if failed else "card"
+    shapes = [rect("back", 0, 0, view_state.room, high, 6, look=look), *column.shapes]
+    whole = group("ended", view_state.left, y - 4, shapes, label=view_state.history.ended)
+    return [whole], y + high + 10

@@ -8,10 +8,11 @@ The watermark of a batch was set by the batches before it: rows left of it are t
 
 from math import ceil
 
-from widgets.scene import ABOUT, UP_TO, SceneShape, group, line, path, rect, text, width_of, wrap
+from widgets.scene import ABOUT, UP_TO, SceneShape, group, line, path, rect, text, width_of
 from widgets.stream import words
 from widgets.stream.history import BatchMoment
 from widgets.stream.layout import StreamColumn, StreamViewState
+from widgets.text_column import TextColumn
 
 HEIGHT = 78  # of one strip
 BAR = 16  # how high
@@ -83,11 +84,8 @@ def _watermark(
     edges = _edges(view_state)
     if not edges:
         why = "No watermark: each row counts, however late it comes."
-        lines = enumerate(wrap(why, column.width, 11))
-        return shapes + [
-            text(f"no watermark {row}", left, y + 36 + 15 * row, part, look="soft")
-            for row, part in lines
-        ]
+        lines = TextColumn(left, y + 36, column.width, 15).write("no watermark", why, "soft")
+        return shapes + lines.shapes
     least, span = edges[0], max(edges[-1] - edges[0], 1)
     pad = (right - left) * 0.06
 

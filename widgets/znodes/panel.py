@@ -10,6 +10,7 @@ On a narrow page the numbers stand below the data.
 from engine.cluster.znode_changes import ZnodeState
 from widgets.panel_card import PAD, panel_card
 from widgets.scene import SceneShape, fit, text, width_of, wrap
+from widgets.text_column import TextColumn
 from widgets.znodes.layout import ZnodeViewState
 from widgets.znodes.words import fields, purpose, stat, whose
 
@@ -46,17 +47,14 @@ def _inside(view_state: ZnodeViewState) -> float:
 def _znode(view_state: ZnodeViewState, znode: ZnodeState, top: float) -> Placed:
     path, left = view_state.chosen, _inside(view_state)
     right = view_state.width - left
-    shapes: list[SceneShape] = []
-    y = top + 40
-    for words in wrap(purpose(path), right - left, 11) if purpose(path) else []:
-        shapes.append(text(f"purpose {y}", left, y, words, look="soft"))
-        y += 15
+    about = TextColumn(left, top + 40, right - left, 15).write("purpose", purpose(path), "soft")
+    y = about.y
     middle = left + (right - left) * APART
     end = middle - 20 if view_state.wide else right
     data, bottom = _data(znode, left, end, y + 6)
     start, y = (middle, y + 6) if view_state.wide else (left, bottom + 6)
     numbers, end_of_numbers = _numbers(view_state, znode, start, right, y)
-    shapes += [*data, *numbers]
+    shapes = [*about.shapes, *data, *numbers]
     return _card(view_state, path, path, shapes, top, max(bottom, end_of_numbers))
 
 
@@ -97,10 +95,10 @@ def _numbers(
     names = ", ".join(sorted(whose(each, view_state.history) for each in who))
     told.append(("watched", f"by {names}, for its next change" if names else "by nobody"))
     for name, words in told:
+        column = TextColumn(left + NUMBERS + 8, y, right - left - NUMBERS - 8, LINE)
         shapes.append(text(f"{name} name", left, y, name, look="bold small"))
-        for part in wrap(words, right - left - NUMBERS - 8, 11):
-            shapes.append(text(f"{name} {y}", left + NUMBERS + 8, y, part, look="soft"))
-            y += LINE
+        shapes += column.write(name, words, "soft").shapes
+        y = column.y
     return shapes, y
 
 
@@ -129,11 +127,10 @@ def _watcher(view_state: ZnodeViewState, top: float) -> Placed:
 
 def _session(view_state: ZnodeViewState, left: float, right: float, y: float) -> Placed:
     x = left + (right - left) * APART if view_state.wide else left
-    shapes = [text("session", x, y, f"Its session: 0x{view_state.who:x}", look="soft")]
-    for part in wrap(ONCE, right - x, 11):
-        y += 16
-        shapes.append(text(f"hint {y}", x, y, part, look="soft"))
-    return shapes, y + LINE
+    column = TextColumn(x, y, right - x, 16)
+    column.write("session", f"Its session: 0x{view_state.who:x}", "soft")
+    column.write("hint", ONCE, "soft")
+    return column.shapes, column.y + 1
 
 
 def _card(

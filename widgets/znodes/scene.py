@@ -35,6 +35,7 @@ from widgets.scene import (
     width_of,
     wrap,
 )
+from widgets.text_column import TextColumn
 from widgets.znodes.layout import CHIP, GAP, ROW, Course, ZnodeViewState
 from widgets.znodes.panel import panel
 from widgets.znodes.rows import ABOVE, BELOW, ZnodeRow
@@ -305,10 +306,9 @@ def _story(
     if not steps:
         hint = "Nothing has changed yet."
         hint += " Create a topic, or kill a broker." if view_state.live else ""
-        for part in wrap(hint, view_state.width - 2 * view_state.left, 11):
-            shapes.append(text(f"hint {y}", view_state.left, y, part, look="soft"))
-            y += STEP
-        return shapes, y
+        room = view_state.width - 2 * view_state.left
+        column = TextColumn(view_state.left, y, room, STEP).write("hint", hint, "soft")
+        return column.shapes, column.y
     clocks = width_of(strip.clock(strip.run_source.end), 11)
     for change in steps:
         bold = not view_state.live and change is steps[-1]
@@ -353,11 +353,7 @@ def _line(
 
 
 def _notes(view_state: ZnodeViewState, y: float) -> tuple[list[SceneShape], float]:
-    room = view_state.width - 2 * view_state.left
-    told = [part for words in (LEGEND, *view_state.notes) for part in wrap(words, room, 11)]
-    y += 6
-    shapes = [
-        text(f"note {number}", view_state.left, y + 15 * number, part, look="soft")
-        for number, part in enumerate(told)
-    ]
-    return shapes, y + 15 * len(told) + 4
+    column = TextColumn(view_state.left, y + 6, view_state.width - 2 * view_state.left, 15)
+    for number, words in enumerate((LEGEND, *view_state.notes)):
+        column.write(f"note {number}", words, "soft")
+    return column.shapes, column.y + 4

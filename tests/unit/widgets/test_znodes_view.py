@@ -17,7 +17,7 @@ from widgets.znodes.history import ZnodeHistory
 from widgets.znodes.layout import CHIP, NEWS, ROW, ROWS, ROWS_OPEN, ZnodeViewState
 from widgets.znodes.rows import TreeSelection
 from widgets.znodes.scene import picture
-from widgets.znodes.view import HOW, PACE, ZooKeeperTree
+from widgets.znodes.view import HOW, ZooKeeperTree
 
 PAUSE = START + 3900  # between what is made and what dies
 
@@ -206,16 +206,16 @@ def test_it_plays_change_by_change(cluster, tree):
     tree.do("play")
     assert tree.head == tree.history.began
     for step in tree.history.steps:
-        now += PACE
+        now += ZooKeeperTree.PACE
         tree.poll()
         assert tree.head == step.number
     tree.do("play")
-    now += PACE
+    now += ZooKeeperTree.PACE
     tree.poll()
     assert not tree.playing
     assert tree.head == tree.history.steps[-1].number
     tree.do("play")
-    now += PACE
+    now += ZooKeeperTree.PACE
     tree.poll()
     assert (tree.head, tree.playing) == (None, False)
 
