@@ -319,10 +319,7 @@ def _legend(plan: ClusterLayout) -> list[SceneShape]:
     ]
     mark = path("mark", "M0 -2v19M-3.5 -3h7l-3.5 5z", 5, 0, look="watermark")
     pale = path("pale", "M0 7.5h9", look="cells lead written")
-    signs += [
-        ("mark", [mark], 14, "high watermark"),
-        ("pale", [pale], 15, "not committed yet"),
-    ]
+    signs += [("mark", [mark], 14, "high watermark"), ("pale", [pale], 15, "not committed yet")]
     shapes, x, y = list[SceneShape](), 0.0, 0.0
     for key, sign, wide, words in signs:
         needs = wide + width_of(words, 11)

@@ -15,7 +15,7 @@ import threading
 import time
 from typing import Any, ClassVar
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from engine.links import ZOOKEEPER
 from widgets import cluster_strip, controls
 from widgets.broker_card import COORDINATOR_MS, ERROR, FAILED
@@ -142,7 +142,7 @@ class ClusterView(Playback[ViewMoment]):
             return self._turn_to(film.runs[int(run)], at)
         with self.lock:
             if self._forking is not None:
-                raise ApiException(ErrorCode.invalid_request, "a fork is being made: wait for it")
+                raise invalid_request("a fork is being made: wait for it")
             self._forking = time.monotonic()
         self.later(self._fork, film, at, done)
         done.wait(PATIENCE)

@@ -33,6 +33,7 @@ from widgets.progress.record import progress_file, running_cell
 from widgets.scene import ABOUT, Scene, SceneShape, circle, text
 from widgets.stage import SceneWidget
 from widgets.text_column import TextColumn
+from widgets.view import redraws
 
 LEFT = 56
 LINE = 18
@@ -70,10 +71,9 @@ class Task(SceneWidget):
             kept.solved(self._place, self.task)
         return self.passed
 
+    @redraws
     def hint(self) -> None:
-        with self.lock:
-            self._hinted = True
-            self.draw()
+        self._hinted = True
 
     def draw(self) -> None:
         column = TextColumn(LEFT, 30, self.width - LEFT - 16, LINE)

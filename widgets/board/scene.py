@@ -21,18 +21,7 @@ from widgets.board.history import BoardHistory
 from widgets.board.panels import ISR, PANELS, Panel, Series, rounded, told
 from widgets.log.fields import count
 from widgets.moment import ViewMoment
-from widgets.scene import (
-    UP_TO,
-    Scene,
-    SceneShape,
-    fit,
-    group,
-    line,
-    path,
-    rect,
-    text,
-    width_of,
-)
+from widgets.scene import UP_TO, Scene, SceneShape, fit, group, line, path, rect, text, width_of
 
 MARGIN, GAP = 14, 12
 NARROW = 640  # px: one column below this

@@ -18,7 +18,7 @@ from typing import ClassVar
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from proof.challenges.challenge import SEEDS, Challenge, Score
 from proof.challenges.child import judge_apart
 from proof.challenges.guard import RuleFailure
@@ -111,5 +111,5 @@ class Chapter(SceneWidget):
 def _named(name: str) -> Challenge:
     if name not in CHALLENGES:
         known = ", ".join(CHALLENGES)
-        raise ApiException(ErrorCode.invalid_request, f"there is no challenge {name}: {known}")
+        raise invalid_request(f"there is no challenge {name}: {known}")
     return CHALLENGES[name]

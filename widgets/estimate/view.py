@@ -32,22 +32,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import ClassVar
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from widgets import controls
 from widgets.estimate.number_line import NumberLine, NumberRange, said
 from widgets.progress.record import progress_file, running_cell
-from widgets.scene import (
-    ABOUT,
-    Act,
-    Scene,
-    SceneShape,
-    circle,
-    line,
-    path,
-    rect,
-    text,
-    width_of,
-)
+from widgets.scene import ABOUT, Act, Scene, SceneShape, circle, line, path, rect, text, width_of
 from widgets.stage import SceneWidget
 from widgets.text_column import TextColumn
 
@@ -101,10 +90,12 @@ class Estimate(SceneWidget):
     def answer(self, number: float) -> None:
         with self.lock:
             if self.result is not None:
-                raise _refused("the outcome is known; run the question's cell to be asked again")
+                raise invalid_request(
+                    "the outcome is known; run the question's cell to be asked again"
+                )
             ends = self.line.least, self.line.most
             if not ends[0] <= number <= ends[1]:
-                raise _refused(f"choose a number from {said(ends[0])} to {said(ends[1])}")
+                raise invalid_request(f"choose a number from {said(ends[0])} to {said(ends[1])}")
             self.chosen = float(number)
             self.draw(f"Your prediction: {self.line.words(self.chosen)}.")
 
@@ -238,13 +229,7 @@ class EstimateCard:
         self.height -= 4
 
     def _write(
-        self,
-        key: str,
-        words: str,
-        look: str,
-        size: float = 12,
-        *,
-        shown: bool = True,
+        self, key: str, words: str, look: str, size: float = 12, *, shown: bool = True
     ) -> None:
         column = TextColumn(MARGIN, self.height, self._width - 2 * MARGIN, LINE)
         column.write(key, words, look, size=size)
@@ -330,7 +315,3 @@ class EstimateCard:
         """The middle of words that stay within the card."""
         half = width_of(words, size, True) / 2
         return min(max(x, MARGIN + half), self._width - MARGIN - half)
-
-
-def _refused(reason: str) -> ApiException:
-    return ApiException(ErrorCode.invalid_request, reason)

@@ -15,18 +15,7 @@ A record is shown by its offset, so a lane shows no record that was deleted.
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from widgets.scene import (
-    ABOUT,
-    FROM,
-    UP_TO,
-    Scene,
-    SceneShape,
-    group,
-    line,
-    rect,
-    text,
-    width_of,
-)
+from widgets.scene import ABOUT, FROM, UP_TO, Scene, SceneShape, group, line, rect, text, width_of
 from widgets.stage import SceneWidget
 
 MARGIN, NARROW = 16, 620  # px

@@ -22,18 +22,7 @@ from dataclasses import dataclass
 from widgets.log.fields import ByteField
 from widgets.log.hex_page import ACROSS, ROWS, SIZE, HexPage
 from widgets.log.transactions import BatchFate
-from widgets.scene import (
-    ABOUT,
-    Act,
-    Scene,
-    SceneShape,
-    group,
-    path,
-    rect,
-    text,
-    width_of,
-    wrap,
-)
+from widgets.scene import ABOUT, Act, Scene, SceneShape, group, path, rect, text, width_of, wrap
 
 NARROW = 700  # px: on a narrower page a row has eight bytes
 LETTER = 7.22  # of a 12 pixel font whose letters are all of one width

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from engine.browser import crc32c
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.storage.batch import Header
 from widgets import controls
 from widgets.controls import Control
@@ -127,7 +127,7 @@ class HexView(SceneWidget):
     def moment(self, index: float) -> None:
         """The files as they were at another moment of a recording."""
         if self._place is None or self._place.past is None:
-            raise ApiException(ErrorCode.invalid_request, "this is no recording: it is always now")
+            raise invalid_request("this is no recording: it is always now")
         past = self._place.past
         there = self._turn_to(past, int(index))
         self.shared.tell(self, past.moments[past.index])
@@ -223,9 +223,9 @@ class HexView(SceneWidget):
             byte = int(value, 16).to_bytes(1, "big")
         except (ValueError, OverflowError) as error:
             reason = f"{value!r} is no byte: two hex digits are, such as 6e. Nothing was written."
-            raise ApiException(ErrorCode.invalid_request, reason) from error
+            raise invalid_request(reason) from error
         said = "Nothing was written: this view opens files to read only."
-        raise ApiException(ErrorCode.invalid_request, f"{said} {_what_if(page, at, byte)}")
+        raise invalid_request(f"{said} {_what_if(page, at, byte)}")
 
     # -- drawing -------------------------------------------------------------------------
 

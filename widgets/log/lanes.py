@@ -90,12 +90,7 @@ class Drawing:
     """The lanes of one lookup, of which `shown` steps are taken."""
 
     def __init__(
-        self,
-        look: Look,
-        found: Sequence[Slab],
-        lookup: IndexLookup,
-        shown: int,
-        right: float = 944,
+        self, look: Look, found: Sequence[Slab], lookup: IndexLookup, shown: int, right: float = 944
     ) -> None:
         self.shapes: list[SceneShape] = []
         self.right, self.room = right, right - LEFT

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import ipywidgets  # type: ignore[import-untyped]
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from widgets import controls
 from widgets.controls import Control
 from widgets.log import batch_lane, ribbon, timestamps
@@ -149,7 +149,7 @@ class SegmentView(SceneWidget):
         """The files as they were at another moment of a recording."""
         past = self._place.past
         if past is None:
-            raise ApiException(ErrorCode.invalid_request, "this is no recording: it is always now")
+            raise invalid_request("this is no recording: it is always now")
         self._turn_to(past, int(index))
         self.shared.tell(self, past.moments[past.index])
 

@@ -20,7 +20,7 @@ import os
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from widgets import controls
 from widgets.scene import Scene, SceneShape, fit, rect, text
 from widgets.stage import SceneWidget
@@ -89,7 +89,7 @@ class PageMap(SceneWidget):
         """Keep which pages are in memory now; how many that are."""
         with self.lock:
             if len(self.moments) >= KEPT:
-                raise ApiException(ErrorCode.invalid_request, f"there is room for {KEPT} moments")
+                raise invalid_request(f"there is room for {KEPT} moments")
             self._now = resident(self.path)
             self.moments.append(PageMoment(words, self._now))
             self.draw()

@@ -18,18 +18,7 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from widgets.measure.machine import machine
-from widgets.scene import (
-    ABOUT,
-    FROM,
-    UP_TO,
-    Scene,
-    SceneShape,
-    fit,
-    line,
-    rect,
-    text,
-    width_of,
-)
+from widgets.scene import ABOUT, FROM, UP_TO, Scene, SceneShape, fit, line, rect, text, width_of
 from widgets.stage import SceneWidget
 from widgets.text_column import TextColumn
 

@@ -31,11 +31,7 @@ MARGIN, ROW, BAR = 16, 60, 14  # px: a row, and the height of its bar
 SLIM = 620  # px: a narrower picture has the time to wait below the bar
 SCALE = 2.0  # quotas: how much fits on a bar; a rate above that has an open end
 NOBODY = "no client that has a quota has used it in the last seconds"
-KINDS = {
-    "producer_byte_rate": "sends",
-    "consumer_byte_rate": "reads",
-    "request_percentage": "asks",
-}
+KINDS = {"producer_byte_rate": "sends", "consumer_byte_rate": "reads", "request_percentage": "asks"}
 UNITS = ((1_000_000, "MB/s"), (1000, "KB/s"), (1, "B/s"))
 
 

@@ -11,17 +11,15 @@ import json
 from typing import Any
 
 from engine.cluster.kraft.metadata_log_reader import MetadataEntryKind, MetadataLogEntry
+from widgets.fields_table import LINE, fields_table
 from widgets.log.timestamps import moment
 from widgets.metadata_log.layout import MetadataLogViewState
 from widgets.metadata_log.words import purpose
 from widgets.panel_card import PAD, panel_card
-from widgets.scene import SceneShape, fit, text, width_of, wrap
+from widgets.scene import SceneShape, fit, text
 from widgets.text_column import TextColumn
 
-LINE = 17
-MOST = 12  # lines of fields
 LONGEST = 2  # lines of one value
-SIZE = 11.5  # of a value
 SNAPSHOT = (
     "The state itself, as records: each thing once, as it was at this offset. With it the records "
     "before are of no use any more."
@@ -49,27 +47,10 @@ def panel(state: MetadataLogViewState, top: float) -> tuple[list[SceneShape], fl
 def _fields(
     entry: MetadataLogEntry, left: float, right: float, y: float
 ) -> tuple[list[SceneShape], float]:
-    shapes: list[SceneShape] = []
-    names = [*entry.fields] or [""]
-    at = left + min(max(width_of(name, 11) for name in names) + 14, (right - left) * 0.45)
-    last = y + MOST * LINE
-    for name, value in entry.fields.items():
-        if y >= last:
-            shapes.append(text("cut", left, y, "and more, which is left out here", look="soft"))
-            return shapes, y + LINE
-        shown = _shown(value)
-        shapes.append(text(f"field {name}", left, y, fit(name, at - left - 8, 11), look="soft"))
-        lines = wrap(shown, right - at, SIZE, mono=True) or [""]
-        if len(lines) > LONGEST:
-            rest = fit(lines[LONGEST - 1], right - at - 2 * SIZE, SIZE, mono=True)
-            lines = [*lines[: LONGEST - 1], f"{rest.rstrip('…')} …"]
-        for part in lines:
-            shapes.append(text(f"value {y}", at, y, part, look="mono small", label=shown))
-            y += LINE
     if not entry.fields:
-        shapes.append(text("none", left, y, "it has no fields", look="soft"))
-        y += LINE
-    return shapes, y
+        return [text("none", left, y, "it has no fields", look="soft")], y + LINE
+    rows = [(name, _shown(value)) for name, value in entry.fields.items()]
+    return fields_table(rows, (left, right, y), LONGEST, 14)
 
 
 def _shown(value: Any) -> str:

@@ -29,7 +29,7 @@ from dataclasses import dataclass
 from html import escape
 from typing import ClassVar
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from widgets.progress.record import progress_file, running_cell
 from widgets.scene import ABOUT, Act, Scene, SceneShape, circle, group, rect, text, wrap
 from widgets.stage import SceneWidget
@@ -65,10 +65,12 @@ class Question:
     def __init__(self, text: str, answers: Mapping[str, str], *hints: str) -> None:
         """`answers`: each with the sentence that says why it is so, or why not."""
         if not 2 <= len(answers) <= len(LETTERS):
-            raise _refused(f"a question has two to four answers, not {len(answers)}: {text}")
+            raise invalid_request(f"a question has two to four answers, not {len(answers)}: {text}")
         mute = [answer for answer, why in answers.items() if not why.strip()]
         if mute:
-            raise _refused(f"the answer {mute[0]!r} needs a sentence that says why, or why not")
+            raise invalid_request(
+                f"the answer {mute[0]!r} needs a sentence that says why, or why not"
+            )
         self.text, self.answers, self.hints = text, dict(answers), hints
         self.hinted = 0  # how many hints were asked for
         self.chosen: str | None = None
@@ -77,7 +79,7 @@ class Question:
     def choose(self, answer: str) -> None:
         self._check(answer)
         if self.truth is not None:
-            raise _refused("the outcome is known; run the question's cell to be asked again")
+            raise invalid_request("the outcome is known; run the question's cell to be asked again")
         self.chosen = answer
 
     def tell(self, truth: str) -> PredictionResult:
@@ -88,7 +90,7 @@ class Question:
 
     def _check(self, answer: str) -> None:
         if answer not in self.answers:
-            raise _refused(f"{answer!r} is none of the answers: {', '.join(self.answers)}")
+            raise invalid_request(f"{answer!r} is none of the answers: {', '.join(self.answers)}")
 
     def _words(self, truth: str) -> str:
         so = f"{truth}. {self.answers[truth]}"
@@ -118,7 +120,7 @@ class Quiz(SceneWidget):
     def __init__(self, *questions: Question, name: str = "Quiz") -> None:
         super().__init__(name=name)
         if not questions:
-            raise _refused("a quiz has at least one question")
+            raise invalid_request("a quiz has at least one question")
         self.questions = questions
         self._place = running_cell()
         self.draw()
@@ -156,7 +158,9 @@ class Quiz(SceneWidget):
 
     def _question(self, number: str) -> Question:
         if not number.isdecimal() or not 1 <= int(number) <= len(self.questions):
-            raise _refused(f"there is no question {number!r}, only 1 to {len(self.questions)}")
+            raise invalid_request(
+                f"there is no question {number!r}, only 1 to {len(self.questions)}"
+            )
         return self.questions[int(number) - 1]
 
     def words(self) -> dict[str, str]:
@@ -305,10 +309,6 @@ class AnswerCard:
         column.line = 16.5
         column.put("why", self.why, "small")
         yield from column.shapes
-
-
-def _refused(reason: str) -> ApiException:
-    return ApiException(ErrorCode.invalid_request, reason)
 
 
 class Predict(Quiz):

@@ -26,15 +26,15 @@ LOOKS = {  # of the parts of a batch
 }
 
 
-def height(view_state: StreamViewState) -> float:
-    return 2 * HEIGHT if view_state.narrow else HEIGHT
+def height(view: StreamViewState) -> float:
+    return 2 * HEIGHT if view.narrow else HEIGHT
 
 
-def drawn(view_state: StreamViewState, moment: BatchMoment, y: float) -> list[SceneShape]:
-    below = HEIGHT if view_state.narrow else 0
+def drawn(view: StreamViewState, moment: BatchMoment, y: float) -> list[SceneShape]:
+    below = HEIGHT if view.narrow else 0
     return [
-        *_times(moment, view_state.columns[0], y),
-        *_watermark(view_state, moment, view_state.columns[1], y + below),
+        *_times(moment, view.columns[0], y),
+        *_watermark(view, moment, view.columns[1], y + below),
     ]
 
 
@@ -77,11 +77,11 @@ def _named(moment: BatchMoment, whole: int, width: float) -> set[str]:
 
 
 def _watermark(
-    view_state: StreamViewState, moment: BatchMoment, column: StreamColumn, y: float
+    view: StreamViewState, moment: BatchMoment, column: StreamColumn, y: float
 ) -> list[SceneShape]:
     left, right, level = column.left, column.right, y + 22 + BAR / 2
     shapes = [text("event time", left, y + 12, "Event time", look="bold")]
-    edges = _edges(view_state)
+    edges = _edges(view)
     if not edges:
         why = "No watermark: each row counts, however late it comes."
         lines = TextColumn(left, y + 36, column.width, 15).write("no watermark", why, "soft")
@@ -119,13 +119,10 @@ def _watermark(
     return [*shapes, group("watermark", x, level, inside, label=label)]
 
 
-def _edges(view_state: StreamViewState) -> list[int]:
+def _edges(view: StreamViewState) -> list[int]:
     """All times of the strip, in order: also those of the last batches, to show how the watermark
     moves."""
     found = [
-        at
-        for it in view_state.recent
-        for at in (it.watermark, *(it.event_times or ()))
-        if at is not None
+        at for it in view.recent for at in (it.watermark, *(it.event_times or ())) if at is not None
     ]
     return sorted(found)

@@ -17,18 +17,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from widgets.log.fields import count
-from widgets.scene import (
-    ABOUT,
-    UP_TO,
-    Act,
-    SceneShape,
-    fit,
-    group,
-    path,
-    rect,
-    text,
-    width_of,
-)
+from widgets.scene import ABOUT, UP_TO, Act, SceneShape, fit, group, path, rect, text, width_of
 from widgets.text_column import TextColumn
 from widgets.text_width import MONO
 from widgets.wire.anatomy import ANSWER, NONE, TAGS, FieldNode

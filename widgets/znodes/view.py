@@ -242,8 +242,8 @@ class ZooKeeperTree(StepView[ZnodeViewState]):
         self._go(None if at >= self._end else max(self.history.until(at), self.history.began))
 
     def course(self) -> Course:
-        view_state = self.view_state()
-        return Course(self.history, view_state.start, view_state.now, view_state.moving)
+        view = self.view_state()
+        return Course(self.history, view.start, view.now, view.moving)
 
     def goto(self, at: float) -> None:
         """To the change at a time, in ms since 1970."""

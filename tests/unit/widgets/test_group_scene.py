@@ -9,14 +9,7 @@ from engine.cluster.state import GroupState, MemberState
 from tests.unit.widgets.cluster import START, state, topic
 from tests.unit.widgets.test_group_history import IDS, joins, member, preparing, stable, told
 from widgets.group.lag import lags
-from widgets.group.layout import (
-    MOST_LANES,
-    MOST_THREADS,
-    TOP,
-    DeedMark,
-    GroupViewState,
-    Rows,
-)
+from widgets.group.layout import MOST_LANES, MOST_THREADS, TOP, DeedMark, GroupViewState, Rows
 from widgets.group.scene import about, picture
 from widgets.group.threads import hue
 

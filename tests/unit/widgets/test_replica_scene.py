@@ -273,10 +273,7 @@ def test_a_tick_stands_where_the_high_watermark_rose(film):
 
 
 def test_answers_have_a_row_where_they_are_known(film):
-    more = [
-        request(2500, (0, 12, 0)),
-        request(3500, (0, -1, int(ErrorCode.not_enough_replicas))),
-    ]
+    more = [request(2500, (0, 12, 0)), request(3500, (0, -1, int(ErrorCode.not_enough_replicas)))]
     scene = picture(view_state(film, more=more))
     assert scene["answers signs"].look == "check ok still"
     assert scene["refusals signs"].look == "check bad still"
