@@ -30,7 +30,7 @@ def fields_table(
         if y >= last:
             shapes.append(text("cut", left, y, "and more, which is left out here", look="soft"))
             return shapes, y + LINE
-        short = fit(name, at - left - 8, 11)
+        short = fit(name, max(at - left - 8, 0), 11)
         shapes.append(text(f"field {name}", left, y, short, look="soft", label=name))
         for number, part in enumerate(_lines(value, right - at, longest)):
             key = f"value {name} {number}"

@@ -20,7 +20,8 @@ from widgets import controls
 from widgets.controls import Control
 from widgets.log import hex_page, hex_scene
 from widgets.log.directory import look
-from widgets.log.hex_page import ACROSS, ENTRY, HexPage
+from widgets.log.fields import ENTRIES
+from widgets.log.hex_page import ACROSS, HexPage
 from widgets.log.hex_scene import HexLayout
 from widgets.log.location import LogLocation, Source
 from widgets.log.lookup import find_offset
@@ -267,7 +268,7 @@ class HexView(SceneWidget):
 
 def _what_if(page: HexPage, at: int, byte: bytes) -> str:
     """The effect of a changed byte."""
-    if hex_page.kind_of(page.path) in ENTRY:
+    if hex_page.kind_of(page.path) in ENTRIES:
         return "A broker that finds an index wrong would make it anew from the log."
     batch = hex_page.batch_with(page.path, at)
     if batch is None:

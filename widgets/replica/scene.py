@@ -45,7 +45,7 @@ from widgets.scene import (
     text,
     width_of,
 )
-from widgets.text_column import TextColumn
+from widgets.text_column import TextColumn, lines_of
 
 LINE = 17
 FEW = 3  # replicas; with more of them a moment has more values, so moments are longer
@@ -314,8 +314,7 @@ def _words(view: ReplicaViewState, y: float) -> tuple[list[SceneShape], float]:
         found.append(f"{MOST_REPLICAS} replicas are drawn, {left_out} more are not.")
     x = view.left if view.wide else 2 * MARGIN
     column = TextColumn(x, y + 4, view.width - x - 2 * MARGIN, LINE)
-    for number, words in enumerate(found):
-        column.write(f"words {number}", words)
+    column.put("words", [part for words in found for part in lines_of(words, column.room)])
     return column.shapes, column.y - 4
 
 
