@@ -274,7 +274,7 @@ def _crown(story: Story, data: Facts) -> Told:
     number, epoch = data["broker"], data["epoch"]
     if number >= FIRST_CONTROLLER:
         name = controller(number - FIRST_CONTROLLER + 1)
-        return CROWN, f"{0} leads the controllers, epoch {epoch}", "crown", name
+        return CROWN, f"{name} leads the controllers, epoch {epoch}", "crown", name
     return CROWN, f"broker {number} is controller, epoch {epoch}", "crown", str(number)
 
 

@@ -193,7 +193,7 @@ class Sheet:
         self.question, self.number, self.width = question, number, width
         self.shapes: list[SceneShape] = []
         self.height = 28.0  # the first baseline; in the end, where it all ends
-        self._write("question", question.text, "head", 14)
+        self._write("asked", question.text, "head", 14)
         self._answers()
         if question.hints:
             self._hints()

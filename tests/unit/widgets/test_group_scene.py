@@ -155,15 +155,6 @@ def test_lag_stands_beside_each_thread():
     assert about(here) == "g · Stable · generation 2 · range · 2 consumers · lag 26"
 
 
-def test_everything_that_can_be_done_or_hovered_has_words_and_keys_are_unique():
-    scene = picture(view_state(**OURS))
-    assert all(it.label for it in scene.all() if it.does)
-    keys = [it.key for it in scene.shapes]
-    assert len(keys) == len(set(keys))
-    assert all(0 <= it.where[0] <= scene.width for it in scene.shapes if it.where)
-    assert scene.svg().startswith("<svg")
-
-
 def test_colours_repeat_dashed_and_each_thread_has_its_number():
     assert len({hue(number) for number in range(8)}) == 8
     scene = picture(view_state())

@@ -3,14 +3,14 @@
 import json
 import re
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import pytest
 
 from engine.cluster.recording import Recording
 from engine.errors import ErrorCode
 from tests.unit.widgets.cluster import START, Cluster, event
-from tests.unit.widgets.test_cluster_scene import extents
+from tests.unit.widgets.readable import extents
 from tests.unit.widgets.test_replica_past import ORDERS, Tale, failover, request, transactions
 from widgets import ReplicaView
 from widgets.playback import TIME
@@ -283,18 +283,6 @@ def test_answers_have_a_row_where_they_are_known(film):
 
 
 # -- room ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("at", [0, 600, 2000, 4500, 6500, 8500, 10_000])
-@pytest.mark.parametrize("span", [0, 3])
-@pytest.mark.parametrize("width", [320, 639, 640, 1000])
-def test_no_two_texts_overlap(film, at, span, width):
-    scene = picture(replace(view_state(film, at, span), width=width))
-    texts = [it for it in extents(scene.shapes) if it[0].content]
-    for (one, left, y, right), (other, from_, below, to) in combinations(texts, 2):
-        if abs(y - below) < 9 and not {one.key, other.key} & {"glyph"}:
-            assert right <= from_ or to <= left, (one.content, other.content)
-    assert max(right for *_, right in texts) <= scene.width
 
 
 def test_labels_keep_their_distance_and_their_order():
