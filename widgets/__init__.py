@@ -77,7 +77,7 @@ _HOME = {
     "widgets.znodes.view": "ZooKeeperTree",
 }
 _MODULES = {name: module for module, names in _HOME.items() for name in names.split()}
-__all__ = [*_MODULES]  # noqa: PLE0605 - as the table says
+__all__ = [*_MODULES]  # noqa: PLE0604 - as the table says
 
 
 def __getattr__(name: str) -> Any:
