@@ -16,8 +16,8 @@ from widgets import controls
 from widgets.accumulator.history import AccumulatorHistory, Plain
 from widgets.accumulator.scene import ROWS, AccumulatorViewState, header, picture
 from widgets.controls import Control
-from widgets.replay.step_view import STEP_ACTS, StepView
 from widgets.scene import Scene
+from widgets.step_view import STEP_ACTS, StepView
 from widgets.view import redraws
 
 

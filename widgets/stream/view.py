@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 from widgets import palette
 from widgets.controls import Control
-from widgets.replay.step_view import STEP_ACTS, StepView
 from widgets.scene import Scene
+from widgets.step_view import STEP_ACTS, StepView
 from widgets.stream import batches
 from widgets.stream.feed import Feed
 from widgets.stream.history import Plain, QueryHistory

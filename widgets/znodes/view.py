@@ -16,8 +16,8 @@ from engine.cluster.znode_watcher import ZnodeWatcher
 from engine.errors import invalid_request
 from widgets import controls, palette
 from widgets.controls import Control
-from widgets.replay.step_view import STEP_ACTS, StepView
 from widgets.scene import ABOUT, Scene
+from widgets.step_view import STEP_ACTS, StepView
 from widgets.text_column import TextColumn
 from widgets.view import redraws
 from widgets.znodes.history import ZnodeHistory, recorded
