@@ -10,7 +10,6 @@ import pytest
 from engine.cluster.recording import Recording
 from engine.errors import ErrorCode
 from tests.unit.widgets.cluster import START, Cluster, event
-from tests.unit.widgets.readable import extents
 from tests.unit.widgets.test_replica_past import ORDERS, Tale, failover, request, transactions
 from widgets import ReplicaView
 from widgets.playback import TIME
@@ -184,17 +183,6 @@ def test_on_a_narrow_page_a_line_has_a_short_name_and_is_explained_below(film):
     assert words(scene, "line of label 2") == "broker 2 · leader · LEO 30"
     assert words(scene, "line of label HW") == "HW 30 · committed"
     assert "line of label 2" not in picture(view_state(film)).by_key
-
-
-def test_large_offsets_have_room_at_the_left():
-    tale = Tale()
-    tale.is_so(1_234_567, 1_234_567, 1_234_567, committed=1_234_567)
-    tale.wait(1000)
-    few, many = view_state(failover()), view_state(tale.film())
-    assert few.left < many.left
-    offsets = [it for it in extents(picture(many).shapes) if it[0].key.startswith("offset ")]
-    assert len(offsets) == 5
-    assert all(left >= 0 and right < many.left for _, left, _, right in offsets)
 
 
 def test_a_moment_tells_all_its_values(film):

@@ -2,13 +2,12 @@
 
 import json
 from dataclasses import replace
-from itertools import count, pairwise
+from itertools import count
 
 import pytest
 
 from tests.unit.widgets.readable import check_texts, extents
 from tests.unit.widgets.test_stream_history import batch, folded, kafka, reports
-from widgets.scene import width_of
 from widgets.stream import batches, lists
 from widgets.stream.history import QueryHistory
 from widgets.stream.layout import StreamViewState
@@ -221,21 +220,6 @@ def test_a_live_query_speaks_up_for_late_rows_only():
     assert picture(view_state(told[:5])).says == ""
     assert "too late to count" in picture(view_state(told[:8])).says
     assert picture(view_state(told, 4)).says == "Batch 4: 80 rows in 1.54 s."
-
-
-def test_the_words_under_a_batch_have_room_the_longest_part_first():
-    scene = picture(furnished_scenery(0))
-    said = [it for it in words_of(scene) if it.endswith(" ms")]
-    assert said == ["run 33338 ms"]  # next to it nothing else is to be seen
-    for head in range(13):
-        parts = [it for it in picture(furnished_scenery(head)).shapes if it.key.startswith("part ")]
-        ends = [
-            (it.where[0], it.where[0] + width_of(each.content, 10))
-            for it in parts
-            for each in it.content
-            if each.kind == "text"
-        ]
-        assert all(one[1] < other[0] for one, other in pairwise(ends))
 
 
 @pytest.mark.parametrize("watermark", ["08:00:00", "08:30:00"])

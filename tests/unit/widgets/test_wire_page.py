@@ -196,16 +196,6 @@ def test_on_a_narrow_page_words_are_above_their_arrow_and_bytes_below_their_fiel
     assert all(it.where[1] > place.where[1] for it in scene.all() if it.look == "byte")
 
 
-def test_names_without_room_side_by_side_stand_in_two_levels():
-    clients = [produced(it, it, client=f"client-{it}") for it in range(1, 5)]
-    tops = {
-        width: {scene[f"party {it}"].where[1] for it in ("client-1", "client-2", "broker 1")}
-        for width in (400, 1000)
-        for scene in [picture(page(*clients, width=width))]
-    }
-    assert [len(found) for found in tops.values()] == [2, 1]
-
-
 def test_without_bytes_it_says_why():
     bare = picture(page(produced(1, bytes_too=False), opened="1<"))
     assert "or there were so many" in bare["why 0"].content
