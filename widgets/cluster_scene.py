@@ -52,7 +52,6 @@ ROOMY = 190  # a broker's card with room for more than its name
 
 def picture(moment: ViewMoment) -> Scene:
     plan, whole = plan_of(moment), moment.width
-    says = moment.lines[-1].words if moment.live and moment.lines else ""
     if whole >= BESIDE:
         height = max(plan.height, LEAST)
         x = plan.width + 18
@@ -66,9 +65,7 @@ def picture(moment: ViewMoment) -> Scene:
         words, height = event_list.below(moment, plan.height, whole, foot)
     shapes = [
         *links.drawn(moment, plan),
-        controllers_scene.keeper(moment, plan)
-        if moment.state.controllers
-        else _zookeeper(moment, plan),
+        _keeper(moment, plan),
         *(_broker(moment, plan, number) for number in plan.brokers),
         *links.traffic(moment, plan),
         *(_clients(moment, plan) if plan.ends else ()),
@@ -78,7 +75,7 @@ def picture(moment: ViewMoment) -> Scene:
         *timeline.drawn(moment, 24, height, whole - 48),
     ]
     title = f"A cluster of {_count(len(plan.brokers), 'broker')}, {about(moment)}"
-    return Scene(whole, height + timeline.HEIGHT, shapes, title=title, says=says)
+    return Scene(whole, height + timeline.HEIGHT, shapes, title=title, says=moment.says)
 
 
 def _within(plan: ClusterLayout, height: float) -> ClusterLayout:

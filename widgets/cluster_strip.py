@@ -46,9 +46,8 @@ def picture(moment: ViewMoment) -> Scene:
         line("floor", 0, foot, whole, foot, look="rule"),
         *timeline.drawn(moment, 24, foot, whole - 48),
     ]
-    says = moment.lines[-1].words if moment.live and moment.lines else ""
     title = f"A cluster of {len(moment.state.brokers)} brokers, {about(moment)}"
-    return Scene(whole, foot + timeline.HEIGHT, shapes, title=title, says=says)
+    return Scene(whole, foot + timeline.HEIGHT, shapes, title=title, says=moment.says)
 
 
 def _cards(moment: ViewMoment, whole: float) -> tuple[list[SceneShape], float]:

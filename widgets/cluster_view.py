@@ -13,9 +13,10 @@ playback.py moves the head, as in every view with a timeline.
 
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from engine.links import ZOOKEEPER
 from widgets import cluster_strip, controls
 from widgets.broker_card import COORDINATOR_MS, ERROR, FAILED
@@ -28,15 +29,39 @@ from widgets.progress.record import progress_file
 from widgets.replay import messages
 from widgets.replay.simulated_run import SimulatedRun
 from widgets.scene import Scene
+from widgets.view import redraws
 
-BROKERS = frozenset({"kill", "pause", "resume", "restart"})
-ANSWERS = {"fail_requests", "drop_next_answer", "slow_coordinator", "heal_requests"}
-BREAKS = frozenset({"kill", "pause", "cut", "slow", *ANSWERS} - {"heal_requests"})
-FAULTS = BROKERS | ANSWERS | {"cut", "slow", "heal", "add_broker"}
 PATIENCE = 0.5  # seconds to wait for a fork before a message says that it is being made
 
 
-class ClusterView(Playback):
+def _ends(ends: str) -> list[int | str]:
+    """ "1-3", "1-zookeeper" or "1-controllers" """
+    return [_end(end) for end in ends.split("-")]
+
+
+def _end(end: str) -> int | str:
+    return end if str(end).startswith((ZOOKEEPER, "controller")) else int(end)
+
+
+# Faults of a cluster: the arguments, from what a click on the page was about. An end of a link is a
+# broker, by its number, or a server of ZooKeeper or a controller, by its name.
+ARGUMENTS: Mapping[str, Callable[[str], Sequence[object]]] = {
+    "kill": lambda end: [_end(end)],
+    "pause": lambda end: [_end(end)],
+    "resume": lambda end: [_end(end)],
+    "cut": _ends,
+    "slow": lambda ends: [*_ends(ends), SLOW_MS],
+    "heal": _ends,
+    "fail_requests": lambda broker: [int(broker), FAILED, ERROR],
+    "drop_next_answer": lambda broker: [int(broker), FAILED],
+    "slow_coordinator": lambda broker: [int(broker), COORDINATOR_MS],
+    "heal_requests": lambda broker: [int(broker)],
+}
+FAULTS = frozenset(ARGUMENTS) | {"restart", "add_broker"}
+BREAKS = FAULTS - {"resume", "restart", "heal", "heal_requests", "add_broker"}
+
+
+class ClusterView(Playback[ViewMoment]):
     ACTS: ClassVar[frozenset[str]] = TIME | FAULTS | {"only", "fork"}
 
     def __init__(self, source: Any) -> None:
@@ -51,6 +76,9 @@ class ClusterView(Playback):
         if act in BREAKS and not self.trouble and (kept := progress_file()):
             kept.broke(act)
 
+    def view_state(self) -> ViewMoment:
+        return self.moment()
+
     def painted(self, moment: ViewMoment) -> Scene:
         if 0 < moment.height < cluster_strip.LOW:
             return cluster_strip.picture(moment)
@@ -59,10 +87,10 @@ class ClusterView(Playback):
     def headline(self, moment: ViewMoment) -> str:
         return self._progress or about(moment)
 
-    def gist(self, moment: ViewMoment, waits: bool) -> tuple[object, ...]:
+    def gist(self, moment: ViewMoment) -> tuple[object, ...]:
         """With messages, each millisecond has its own picture."""
         exact = moment.at if isinstance(self.run_source.film, SimulatedRun) else 0
-        return *super().gist(moment, waits), exact, self._progress, self._forking is None
+        return *super().gist(moment), exact, self._progress
 
     def able(self, now: bool) -> frozenset[str]:
         faults = {name for name in FAULTS if now and hasattr(self.source, name)}
@@ -77,20 +105,16 @@ class ClusterView(Playback):
             found.append(controls.button("add_broker", "+ broker", "add a broker"))
         if hasattr(self.source, "fork"):
             found += self._futures()
-        return found
+        return found + super().offers(moment)
 
     # -- faults --------------------------------------------------------------------------
 
-    def kill(self, broker: str) -> None:
-        """A broker, by its number, or a server of ZooKeeper or a controller, by its name; likewise
-        below."""
-        self.source.kill(_end(broker))
-
-    def pause(self, broker: str) -> None:
-        self.source.pause(_end(broker))
-
-    def resume(self, broker: str) -> None:
-        self.source.resume(_end(broker))
+    def act(self, name: str) -> Callable[..., object]:
+        """A fault is a method of the cluster; the page names whom it is about."""
+        if name not in ARGUMENTS:
+            return super().act(name)
+        fault, arguments = getattr(self.source, name), ARGUMENTS[name]
+        return lambda whom: fault(*arguments(whom))
 
     def restart(self, broker: str) -> None:
         self.later(self.source.restart, _end(broker))
@@ -98,35 +122,12 @@ class ClusterView(Playback):
     def add_broker(self) -> None:
         self.later(self.source.add_broker)
 
-    def cut(self, ends: str) -> None:
-        self.source.cut(*_ends(ends))
-
-    def slow(self, ends: str) -> None:
-        self.source.slow(*_ends(ends), SLOW_MS)
-
-    def heal(self, ends: str) -> None:
-        self.source.heal(*_ends(ends))
-
-    def fail_requests(self, broker: str) -> None:
-        self.source.fail_requests(int(broker), FAILED, ERROR)
-
-    def drop_next_answer(self, broker: str) -> None:
-        self.source.drop_next_answer(int(broker), FAILED)
-
-    def slow_coordinator(self, broker: str) -> None:
-        self.source.slow_coordinator(int(broker), COORDINATOR_MS)
-
-    def heal_requests(self, broker: str) -> None:
-        """Its answers to clients are as usual again."""
-        self.source.heal_requests(int(broker))
-
     # -- the rest ------------------------------------------------------------------------
 
+    @redraws
     def only(self, topic: str) -> None:
         """Show one topic, or with "" all of them."""
-        with self.lock:
-            self.topic = str(topic)
-            self.draw()
+        self.topic = str(topic)
 
     # -- another future --------------------------------------------------------------------
 
@@ -139,7 +140,7 @@ class ClusterView(Playback):
             return self._turn_to(film.runs[int(run)], at)
         with self.lock:
             if self._forking is not None:
-                raise ApiException(ErrorCode.invalid_request, "a fork is being made: wait for it")
+                raise invalid_request("a fork is being made: wait for it")
             self._forking = time.monotonic()
         self.later(self._fork, film, at, done)
         done.wait(PATIENCE)
@@ -183,12 +184,3 @@ class ClusterView(Playback):
             found.append(controls.choice("fork", "run", options, str(film.runs.index(film))))
         words, off = "another future, from here on", self._forking is not None
         return [*found, controls.button("fork", "↱ fork", words, off=off)]
-
-
-def _ends(ends: str) -> list[int | str]:
-    """ "1-3", "1-zookeeper" or "1-controllers" """
-    return [_end(end) for end in ends.split("-")]
-
-
-def _end(end: str) -> int | str:
-    return end if str(end).startswith((ZOOKEEPER, "controller")) else int(end)

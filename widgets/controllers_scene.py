@@ -16,12 +16,11 @@ that controller.
 
 from engine.cluster.link_faults import FIRST_CONTROLLER, controller
 from engine.cluster.state import ControllerState, Status
-from widgets.broker_card import light, offered
+from widgets.broker_card import LIGHT, PAD, feet, offered, server_card
 from widgets.cluster_layout import ClusterLayout
 from widgets.moment import ViewMoment
-from widgets.scene import UP_TO, SceneShape, fit, group, line, rect, text, width_of
+from widgets.scene import UP_TO, SceneShape, fit, group, rect, text, width_of
 
-PAD, LIGHT = 8, 16  # px: from a card's edge; from the light to the name
 STATUS = {Status.UP: "up", Status.PAUSED: "paused", Status.DOWN: "down"}
 
 
@@ -50,18 +49,7 @@ def keeper(moment: ViewMoment, plan: ClusterLayout) -> SceneShape:
     shapes += [_card(moment, plan, number) for number in plan.servers]
     roles = ", ".join(f"{name_of(id)} {role_of(it)}" for id, it in sorted(known.items()))
     label = f"Controllers: {told}; {roles}"
-    return group("controllers", box.x, box.y, [*_feet(plan), *shapes], label=label)
-
-
-def _feet(plan: ClusterLayout) -> list[SceneShape]:
-    """Where heartbeats come to the card of the one that leads."""
-    shapes = []
-    for number in sorted({server for _, server in plan.sessions}):
-        box, keeper = plan.server(number), plan.keeper
-        x = box.middle - keeper.x
-        shape = line(f"foot {number}", x, box.bottom - keeper.y, x, keeper.height, look="link")
-        shapes.append(shape)
-    return shapes
+    return group("controllers", box.x, box.y, [*feet(plan), *shapes], label=label)
 
 
 def name_of(node: int) -> str:
@@ -82,13 +70,8 @@ def _card(moment: ViewMoment, plan: ClusterLayout, number: int) -> SceneShape:
     words = f"cut off from {cut}" if cut else f"log ends at {node.log_end}" if is_up else ""
     title = name if width_of(name, 12, bold=True) <= room - LIGHT else str(number)
     status = "starting" if is_up and not node.answers else STATUS[node.status]
-    shapes = [
-        rect("card", 0, 0, box.width, box.height, 8, look="card" if is_up else "card away"),
-        group("light", 0, -6, light(status, PAD + 5)),
-        text("name", PAD + LIGHT, 20, title, look="bold", label=name),
-        text("role", PAD, 37, role, look=look),
-        text("words", PAD, 53, fit(words, room, 11), look="tiny bad" if cut else "tiny"),
-    ]
+    told = words, "tiny bad" if cut else "tiny"
+    shapes = server_card(box, title, name, (role, look), told, status, is_up)
     acts = offered(name, status, moment.acts)
     label = f"{name}, node {number}: {role}" + (f"; {words}" if words else "")
     x, y = box.x - around.x, box.y - around.y

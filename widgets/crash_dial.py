@@ -23,7 +23,7 @@ import logging
 from collections.abc import Callable, Mapping, Sequence
 from typing import ClassVar, TypeAlias
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from widgets import controls
 from widgets.scene import (
     ABOUT,
@@ -37,9 +37,9 @@ from widgets.scene import (
     rect,
     text,
     width_of,
-    wrap,
 )
 from widgets.stage import SceneWidget
+from widgets.text_column import TextColumn
 
 MARGIN, GAP, TOP = 16, 12, 56  # px; TOP: where the cards begin
 HIGH, TALLY = 116, 34  # px: a card, and a counter in it
@@ -67,10 +67,10 @@ class CrashDial(SceneWidget):
     def choose(self, step: str) -> None:
         """The reader dies after this step."""
         if step not in self.steps:
-            raise _refused(f"there is no step {step!r}, only {', '.join(self.steps)}")
+            raise invalid_request(f"there is no step {step!r}, only {', '.join(self.steps)}")
         with self.lock:
             if self.running:
-                raise _refused("wait for the runs to end, or stop them")
+                raise invalid_request("wait for the runs to end, or stop them")
             self.after = step
             self.draw()
 
@@ -87,7 +87,7 @@ class CrashDial(SceneWidget):
         """Let the reader die `times` times after the chosen step; what was counted there."""
         with self.lock:
             if self.running:
-                raise _refused("it runs already")
+                raise invalid_request("it runs already")
             self.running, self._stop, self.trouble = True, False, ""
             counts = self.counts[self.after] = {"runs": 0, "lost": 0, "twice": 0}
             self.draw()
@@ -103,7 +103,7 @@ class CrashDial(SceneWidget):
             logging.getLogger(__name__).exception("run(%r) failed", self.after)
             reason = (str(error).splitlines() or [""])[0]
             self.trouble = f"run({self.after!r}) failed: {type(error).__name__}: {reason}"
-            raise ApiException(ErrorCode.invalid_request, self.trouble) from error
+            raise invalid_request(self.trouble) from error
         finally:  # also if the cell is interrupted
             with self.lock:
                 self.running = False
@@ -127,18 +127,19 @@ class CrashDial(SceneWidget):
         for place, step in enumerate(self.steps):
             x = MARGIN + place * room
             shapes += self._step(step, x, room, most)
-        counts, y = self.counts[self.after], float(TOP + HIGH + 20)
+        counts = self.counts[self.after]
         says = (
             f"Died after {self.after} in {counts['runs']} of {self.times} runs: "
             f"{counts['lost']} lost, {counts['twice']} twice."
         )
         if not counts["runs"]:
             says = f"The reader will die after {self.after}. Click a card to choose another step."
-        for number, words in enumerate(wrap(says, self.width - 2 * MARGIN)):
-            shapes.append(text(f"says {number}", MARGIN, y, words, look="small"))
-            y += 18
+        column = TextColumn(MARGIN, TOP + HIGH + 20, self.width - 2 * MARGIN)
+        shapes += column.write("says", says, "small", size=12).shapes
         read_aloud = says if not self.running else ""
-        return Scene(self.width, y, shapes, title=f"{self.name}: where it dies", says=read_aloud)
+        return Scene(
+            self.width, column.y, shapes, title=f"{self.name}: where it dies", says=read_aloud
+        )
 
     def _step(self, step: str, x: float, room: float, most: int) -> list[SceneShape]:
         here, counts, wide = step == self.after, self.counts[step], room - GAP
@@ -174,7 +175,3 @@ def _checked(found: Mapping[str, int]) -> Mapping[str, int]:
     if not isinstance(found, Mapping) or any(type(found.get(name)) is not int for name in COUNTED):
         raise TypeError(f"run gives {{'lost': a number, 'twice': a number}}, not {found!r}")
     return found
-
-
-def _refused(reason: str) -> ApiException:
-    return ApiException(ErrorCode.invalid_request, reason)

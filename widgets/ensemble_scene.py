@@ -17,34 +17,24 @@ epoch. A click on a card kills, pauses or restarts that server.
 
 from engine.cluster.state import ZookeeperState
 from engine.links import ZOOKEEPER
-from widgets.broker_card import light, offered
+from widgets.broker_card import LIGHT, PAD, feet, offered, server_card
 from widgets.cluster_layout import ClusterLayout
 from widgets.moment import ViewMoment
-from widgets.scene import UP_TO, SceneShape, fit, group, line, rect, text, width_of
+from widgets.scene import UP_TO, SceneShape, group, text, width_of
 
-PAD = 8
-LIGHT = 16  # px: from the light to the name
 STATUS = {"paused": "paused", "dead": "down"}  # by role; all others are up
 LIGHTS = {"looking": "starting", "silent": "starting"}
 
 
 def drawn(moment: ViewMoment, plan: ClusterLayout) -> list[SceneShape]:
     """Relative to ZooKeeper's card."""
-    shapes = [_foot(plan, number) for number in sorted({server for _, server in plan.sessions})]
-    return shapes + [_server(moment, plan, number) for number in plan.servers]
+    return feet(plan) + [_server(moment, plan, number) for number in plan.servers]
 
 
 def about(moment: ViewMoment) -> str:
     """For screen readers."""
     roles = [(number, server.role) for number, server in moment.state.zookeepers.items()]
     return ", ".join(f"{ZOOKEEPER}-{number} {role}" for number, role in roles)
-
-
-def _foot(plan: ClusterLayout, number: int) -> SceneShape:
-    """Where sessions leave a card; behind the cards of a second row."""
-    box, keeper = plan.server(number), plan.keeper
-    x = box.middle - keeper.x
-    return line(f"foot {number}", x, box.bottom - keeper.y, x, keeper.height, look="link")
 
 
 def _server(moment: ViewMoment, plan: ClusterLayout, number: int) -> SceneShape:
@@ -56,13 +46,8 @@ def _server(moment: ViewMoment, plan: ClusterLayout, number: int) -> SceneShape:
     words = " · ".join(part for part in known if part)
     shown = words if width_of(words, 11) <= room else known[-1]
     title = name if width_of(name, 12, bold=True) <= room - LIGHT else f"server {number}"
-    shapes = [
-        rect("card", 0, 0, box.width, box.height, 8, look="card" if server.serves else "card away"),
-        group("light", 0, -6, light(LIGHTS.get(server.role, status), PAD + 5)),
-        text("name", PAD + LIGHT, 20, title, look="bold", label=name),
-        text("role", PAD, 37, server.role, look=look),
-        text("words", PAD, 53, fit(shown, room, 11), look="tiny bad" if cut else "tiny"),
-    ]
+    below, lit = (shown, "tiny bad" if cut else "tiny"), LIGHTS.get(server.role, status)
+    shapes = server_card(box, title, name, (server.role, look), below, lit, server.serves)
     zxid = f"{server.zxid:#x}"
     if server.serves and width_of(zxid, 11) <= room - width_of(server.role, 12, bold=True) - 6:
         told = f"zxid {zxid}: the last transaction that it knows, of epoch {server.epoch}"

@@ -18,6 +18,7 @@ from widgets import failover_cost, link_faults
 from widgets.moment import ViewMoment
 from widgets.scene import Act, SceneShape, group, line, rect, text, width_of, wrap
 from widgets.story import StoryLine
+from widgets.text_column import TextColumn
 
 LINE, PAD = 15.5, 4
 GLYPH = 17  # width
@@ -71,10 +72,9 @@ def _list(moment: ViewMoment, x: float, top: float, width: float, foot: float) -
     y = top + HEADING + 10
     shown = newest(moment, x, y, width, foot)
     if not shown:
-        hint = "Nothing yet. Break something: click a broker or a link."
-        words = wrap(hint if "kill" in moment.acts else "Nothing yet.", width, 11)
-        for place, part in enumerate(words):
-            shapes.append(text(f"nothing {place}", x, y + 12 + LINE * place, part, look="soft"))
+        hint = " Break something: click a broker or a link." if "kill" in moment.acts else ""
+        column = TextColumn(x, y + 12, width, LINE)
+        shown = column.write("nothing", f"Nothing yet.{hint}", "soft").shapes
     return shapes + shown
 
 
@@ -124,12 +124,10 @@ def _line(
         text("time", 0, 12, clock, look="soft"),
         text("glyph", at, 12, told.sort.glyph, look=told.sort.look),
     ]
-    shapes += [
-        text(f"words {place}", at + GLYPH, 12 + LINE * place, part, look="small")
-        for place, part in enumerate(words)
-    ]
+    column = TextColumn(at + GLYPH, 12, width, LINE)
+    column.put("words", words, "small")
     acts = (Act("goto", told.at, f"go to {clock} s"),) if "goto" in moment.acts else ()
-    return group(key, x, y, shapes, label=f"{clock} s: {told.words}", acts=acts)
+    return group(key, x, y, shapes + column.shapes, label=f"{clock} s: {told.words}", acts=acts)
 
 
 # -- what it cost -------------------------------------------------------------------------------
@@ -163,10 +161,8 @@ def _cost_at_the_foot(
 def _price(moment: ViewMoment, words: str, x: float, y: float, width: float) -> list[SceneShape]:
     if not words:
         return []
-    lines = wrap(words, width, SIZE)
     follows = any(it.cut for it in moment.state.links)
     shapes = [text("heading", 0, 10, "What follows" if follows else "What it cost", look="bold")]
-    for place, part in enumerate(lines):
-        shapes.append(text(f"cost {place}", 0, 27 + LINE * place, part, look="small"))
+    shapes += TextColumn(0, 27, width, LINE).write("cost", words, "small").shapes
     why = f" {failover_cost.WHY}" if _failover(moment) else ""
     return [group("cost", x, y, shapes, label=f"{words}{why}")]

@@ -30,12 +30,13 @@ from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState
 from widgets import controls
 from widgets.progress.record import progress_file, running_cell
-from widgets.scene import ABOUT, Scene, SceneShape, circle, text, wrap
+from widgets.scene import ABOUT, Scene, SceneShape, circle, text
 from widgets.stage import SceneWidget
+from widgets.text_column import TextColumn
+from widgets.view import redraws
 
 LEFT = 56
 LINE = 18
-BOLD = ("head", "bold ok")  # looks with a bold text
 EVERY = 0.3  # seconds between two checks
 LONG = 200  # letters of a value, in a message
 
@@ -70,14 +71,12 @@ class Task(SceneWidget):
             kept.solved(self._place, self.task)
         return self.passed
 
+    @redraws
     def hint(self) -> None:
-        with self.lock:
-            self._hinted = True
-            self.draw()
+        self._hinted = True
 
     def draw(self) -> None:
-        shapes = _mark(self.passed)
-        bottom = 30.0
+        column = TextColumn(LEFT, 30, self.width - LEFT - 16, LINE)
         status = self.done if self.passed else f"Not yet: {self.missing}."
         parts = [
             ("task", self.task, "head", 14),
@@ -86,15 +85,13 @@ class Task(SceneWidget):
         if self._hinted:
             parts.append(("hint", f"Hint: {self._hint}", "small", 12))
         for key, words, look, size in parts:
-            bold = look in BOLD
-            for place, each in enumerate(wrap(words, self.width - LEFT - 16, size, bold)):
-                shapes.append(text(f"{key}.{place}", LEFT, bottom, each, look=look))
-                bottom += LINE
-            bottom += 4
+            column.write(key, words, look, size=size)
+            column.y += 4
+        shapes = _mark(self.passed) + column.shapes
         self.about = "passed" if self.passed else self.ABOUT
         says = f"Passed: {self.task}" if self.passed else status
         title = f"{self.task}: {'passed' if self.passed else 'not yet'}"
-        self.show(Scene(self.width, bottom, shapes, title=title, says=says), self._controls())
+        self.show(Scene(self.width, column.y, shapes, title=title, says=says), self._controls())
 
     def _controls(self) -> list[controls.Control]:
         if not self._hint:

@@ -36,6 +36,11 @@ class ViewMoment:
         """The story up to now, without events from before the recording."""
         return [line for line in self.story.until(self.at) if line.at >= self.run_source.start]
 
+    @property
+    def says(self) -> str:
+        """The latest event of a live run, read aloud."""
+        return self.lines[-1].words if self.live and self.lines else ""
+
     @cached_property
     def partitions(self) -> dict[TopicPartition, PartitionState]:
         """Those to be shown one by one: not Kafka's own."""

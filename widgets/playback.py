@@ -5,42 +5,48 @@
         seek, goto, begin, back, forward, play, slow_motion, live
 
 The base of all views with a timeline; the head is the time that is shown. A view says how a moment
-is drawn (`painted`, `headline`), which actions are possible in it (`able`) and which buttons stand
-before those of the timeline (`offers`). By itself this class shows the timeline only.
+is drawn (`painted`, `headline`) and which actions are possible in it (`able`). Its state is a
+ViewMoment, or one with more in it (`view_state`).
 
 Invariant: the head is None (live, or at the end) or a time within the run.
 """
 
 import time
+from abc import abstractmethod
 from collections.abc import Sequence
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState
-from widgets import controls, timeline
+from widgets import controls
 from widgets.controls import Control
 from widgets.moment import ViewMoment
 from widgets.replay.simulated_run import film_of
 from widgets.run_source import LiveRun, RunSource
 from widgets.scene import Scene
-from widgets.shared_time import SharedTime
-from widgets.stage import INTERVAL, SceneWidget
+from widgets.shared_time import TimedView
+from widgets.stage import INTERVAL
 from widgets.time_axis import Axis
+from widgets.view import redraws
 
 TIME = frozenset({"seek", "goto", "begin", "back", "play", "forward", "slow_motion", "live"})
 SLOW_MOTION = 1 / 8
 EAGER = 0.04  # seconds between two polls while a leader is about to be elected
+SPANS = [("10", "10 s"), ("30", "30 s"), ("60", "1 min"), ("300", "5 min"), ("0", "all")]
 NOT_WATCHED = "not watched at this time: this is what was seen before"
 STALE = "not up to date: the cluster did not answer ({}), and is asked again"
 
 
-class Playback(SceneWidget):
+Shown = TypeVar("Shown")
+
+
+class Playback(TimedView[Shown]):
     ACTS: ClassVar[frozenset[str]] = TIME
 
     def _open(self, source: Any) -> None:
         """`source`: an engine.Cluster, a Recording of one, or a simulator's trace."""
         self.source = source
-        self.shared = self._joined(source)
+        self.join_time(source)
         self.run_source: RunSource = (
             LiveRun.of(source) if hasattr(source, "state") else RunSource(film_of(source))
         )
@@ -53,40 +59,21 @@ class Playback(SceneWidget):
         self.topic = ""  # only this one; "": all of them
         self._slow = False
         self._looked: float | None = None  # when the source was polled last, in seconds
-        self._drawn: tuple[object, ...] = ()  # the `gist` of the picture
+        self._drawn = None
         self._axis: Axis | None = None  # the timeline of the picture
         self.run_source.listen(self)
         self.add_events(self.run_source.film.events())
         self.draw()
 
-    def _joined(self, source: Any) -> SharedTime:
-        found, before = SharedTime.of(source), getattr(self, "shared", None)
-        if before is not None:  # this was another run
-            before.leave(self)
-        found.join(self)
-        return found
-
-    def close(self) -> None:
-        self.shared.leave(self)
-        super().close()
-
     # -- for subclasses ----------------------------------------------------------
 
-    def painted(self, moment: ViewMoment) -> Scene:
-        shapes = timeline.drawn(moment, 24, 0, moment.width - 48)
-        return Scene(moment.width, timeline.HEIGHT, shapes, title="the time of a run")
-
-    def headline(self, moment: ViewMoment) -> str:
-        """A few words above the picture."""
-        return ""
+    @abstractmethod
+    def view_state(self) -> Shown:
+        """The moment at the head, with what else the view draws."""
 
     def able(self, now: bool) -> frozenset[str]:
         """The possible acts; `now`: the head is at the present of a live cluster."""
-        return TIME
-
-    def offers(self, moment: ViewMoment) -> list[Control]:
-        """The buttons above, left of the timeline's own."""
-        return []
+        return self.ACTS
 
     def axis(self) -> Axis:
         """The time that can be dragged through, from 0 to 1."""
@@ -127,10 +114,12 @@ class Playback(SceneWidget):
                 if self.head >= self.run_source.end:
                     self.speed, self.head = 0.0, None
             self.draw()
+            moment = self.moment()
+            self.interval = EAGER if moment.live and _waits(moment) else INTERVAL
             if not more and not self.speed:
                 self._looked = None
         if played:
-            self.shared.tell(self, self.head)
+            self.tell_time(self.head)
         return more or bool(self.speed)
 
     def _catch_up(self) -> None:
@@ -144,45 +133,42 @@ class Playback(SceneWidget):
                 self.see(state)
             self._until = self.run_source.end
 
-    def moment(self) -> ViewMoment:
+    def facts(self) -> dict[str, Any]:
+        """The fields of a ViewMoment, for the moment at the head."""
         now = self.head is None and self.run_source.live
+        return {
+            "run_source": self.run_source,
+            "at": self.run_source.end if self.head is None else self.head,
+            "live": now,
+            "acts": self.able(now),
+            "topic": self.topic,
+            "playing": self.speed > 0,
+            "width": self.width,
+            "height": self.height,
+        }
+
+    def moment(self) -> ViewMoment:
+        return ViewMoment(**self.facts())
+
+    def notice(self) -> str:
+        if self.head is None and self.run_source.stale:
+            return STALE.format(self.run_source.stale)
         at = self.run_source.end if self.head is None else self.head
-        able, playing = self.able(now), self.speed > 0
-        where = self.run_source, at, now, able, self.topic, playing, self.width
-        return ViewMoment(*where, height=self.height)
+        return NOT_WATCHED if self.run_source.is_gap(at) else ""
 
-    def draw(self) -> None:
-        """Draw the moment, if its picture differs from the one shown."""
-        with self.lock:
-            moment = self.moment()
-            waits = _waits(moment)
-            self.interval = EAGER if waits and moment.live else INTERVAL
-            what = (
-                *self.gist(moment, waits),
-                self.width,
-                self.height,
-                self._slow,
-                self.head is None,
-                self.run_source.stale,
-                self.source,
-            )
-            if what == self._drawn:
-                return
-            self._drawn, self._axis = what, self.axis()
-            missed = self.run_source.is_gap(moment.at)
-            self.about = NOT_WATCHED if missed else self.headline(moment)
-            if self.head is None and self.run_source.stale:
-                self.about = STALE.format(self.run_source.stale)
-            self.show(self.painted(moment), [*self.offers(moment), *self._buttons()])
+    def show(self, picture: Scene, controls: list[Control] | None = None) -> None:
+        self._axis = self.axis()
+        super().show(picture, controls)
 
-    def gist(self, moment: ViewMoment, waits: bool) -> tuple[object, ...]:
-        """Pictures differ if this differs. The clock counts by tenths only during a wait."""
+    def gist(self, state: Shown) -> tuple[object, ...]:
+        """The clock counts by tenths only during a wait."""
+        moment = self.moment()
         lines = moment.story.lines
-        tick = 100 if waits or not moment.live else 1000
+        tick = 100 if _waits(moment) or not moment.live else 1000
         told = (len(lines), len(lines[-1].parts) if lines else 0)
-        return id(moment.state), told, moment.at // tick, moment.topic, moment.playing
+        return self.source, id(moment.state), told, moment.at // tick, self.topic, moment.playing
 
-    def _buttons(self) -> list[Control]:
+    def offers(self, state: Shown) -> list[Control]:
         now = self.head is None if self.run_source.live else None
         found = controls.time_buttons("a step", playing=self.speed > 0, now=now, more="back")
         slow = controls.button("slow_motion", "⅛×", "slow motion", pressed=self._slow, more="slow")
@@ -228,15 +214,14 @@ class Playback(SceneWidget):
                     self.head = self.run_source.start
                 self.speed = SLOW_MOTION if self._slow else 1.0
             self.draw()
-        self.shared.tell(self, self.head)
+        self.tell_time(self.head)
         self.refresh()
 
+    @redraws
     def slow_motion(self) -> None:
-        with self.lock:
-            self._slow = not self._slow
-            if self.speed:
-                self.speed = SLOW_MOTION if self._slow else 1.0
-            self.draw()
+        self._slow = not self._slow
+        if self.speed:
+            self.speed = SLOW_MOTION if self._slow else 1.0
 
     def live(self) -> None:
         self.stop_at(None)
@@ -244,22 +229,14 @@ class Playback(SceneWidget):
     def stop_at(self, at: int | None) -> None:
         """Show this time, in all views of the run; None: now, or the end."""
         self.follow(at)
-        self.shared.tell(self, self.head)
+        self.tell_time(self.head)
 
-    def share_clock(self, view: "Playback") -> None:
-        """With a view of another run: where one of the two goes back, the other goes along."""
-        self.shared.leave(self)
-        self.shared = view.shared
-        self.shared.join(self)
-
+    @redraws
     def follow(self, at: int | None) -> None:
         """Show this time here, because another view does."""
-        with self.lock:
-            self.speed = 0.0
-            self.head = (
-                None if at is None or at >= self.run_source.end else max(at, self.run_source.start)
-            )
-            self.draw()
+        self.speed = 0.0
+        end = self.run_source.end
+        self.head = None if at is None or at >= end else max(at, self.run_source.start)
 
 
 def _waits(moment: ViewMoment) -> bool:
@@ -267,3 +244,34 @@ def _waits(moment: ViewMoment) -> bool:
     return any(outage.ended is None for outage in moment.story.outages) or any(
         moment.status(number) != "up" and moment.believed(number) for number in moment.state.brokers
     )
+
+
+class SpanPlayback(Playback[Shown]):
+    """With a choice of how much of the past is shown."""
+
+    ACTS: ClassVar[frozenset[str]] = TIME | {"span"}
+
+    SPANS: ClassVar[Sequence[tuple[str, str]]] = SPANS
+
+    def _open(self, source: Any) -> None:
+        self._span: int | None = None
+        super()._open(source)
+
+    @property
+    def shown(self) -> int:
+        """How many seconds are shown; 0: all. At first, a minute of a live run."""
+        if self._span is not None:
+            return self._span
+        return 60 if self.run_source.live else 0
+
+    @redraws
+    def span(self, seconds: str) -> None:
+        """How much of the past is shown; 0: all of it."""
+        self._span = max(int(seconds), 0)
+
+    def gist(self, state: Shown) -> tuple[object, ...]:
+        return *super().gist(state), self.shown
+
+    def offers(self, state: Shown) -> list[Control]:
+        span = controls.choice("span", "last", self.SPANS, str(self.shown))
+        return [span, *super().offers(state)]

@@ -33,30 +33,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Literal, NamedTuple, TypeAlias
 
-from widgets import svg
-from widgets.text_width import fit, width_of, wrap
+from widgets import svg, text_width
 
-__all__ = [
-    "ABOUT",
-    "FROM",
-    "UP_TO",
-    "Act",
-    "ActKind",
-    "Row",
-    "Scene",
-    "SceneShape",
-    "chip",
-    "circle",
-    "fit",
-    "group",
-    "line",
-    "path",
-    "rect",
-    "text",
-    "travel",
-    "width_of",
-    "wrap",
-]
+# What a layout asks of a text stands beside what it draws.
+fit, width_of, wrap = text_width.fit, text_width.width_of, text_width.wrap
 
 FROM, ABOUT, UP_TO = -1, 0, 1  # the alignment of a text at its x
 

@@ -11,11 +11,14 @@ Invariant: nobody holds the lock of a view while others are told, so that two vi
 other at the same time.
 """
 
-from typing import Any, ClassVar, Protocol
+from typing import Any, ClassVar, Protocol, TypeVar
 from weakref import WeakSet, WeakValueDictionary
 
 from engine.cluster.recording import Recording
 from widgets.replay.simulated_run import SimulatedRun
+from widgets.view import View
+
+State = TypeVar("State")
 
 
 class FollowsTime(Protocol):
@@ -50,6 +53,42 @@ class SharedTime:
         others: list[FollowsTime] = [each for each in self._views if each is not teller]
         for view in sorted(others, key=lambda each: not each.visible):
             view.follow(at)
+
+
+class TimedView(View[State]):
+    """A view of a run whose time it may share with others."""
+
+    shared: SharedTime | None = None
+
+    def join_time(self, source: Any) -> None:
+        """That of this run; no more that of the one before."""
+        self._join(SharedTime.of(source))
+
+    def share_clock(self, view: "TimedView[Any]") -> None:
+        """With a view of another run: where one of the two goes back, the other goes along."""
+        assert view.shared is not None, "a view of a run"
+        self._join(view.shared)
+
+    def _join(self, shared: SharedTime) -> None:
+        self._leave()
+        self.shared = shared
+        shared.join(self)
+
+    def _leave(self) -> None:
+        if self.shared is not None:
+            self.shared.leave(self)
+
+    def tell_time(self, at: int | None) -> None:
+        """All other views of the run; None: now, or the end."""
+        if self.shared is not None:
+            self.shared.tell(self, at)
+
+    def follow(self, at: int | None) -> None:
+        """Show this time here, because another view does."""
+
+    def close(self) -> None:
+        self._leave()
+        super().close()
 
 
 def _run(source: Any) -> object:

@@ -155,7 +155,12 @@ class SceneWidget(anywidget.AnyWidget):
         if act not in self.ACTS:
             self.trouble = f"There is no {act!r} here, only {', '.join(sorted(self.ACTS))}."
             return
-        self._try(getattr(self, act), *on)
+        self._try(self.act(act), *on)
+
+    def act(self, name: str) -> Callable[..., object]:
+        """What an act of the page does: the method of this name."""
+        method: Callable[..., object] = getattr(self, name)
+        return method
 
     def later(self, work: Callable[..., object], *facts: Any) -> None:
         """Do something slow, such as a restart, in a thread of its own."""

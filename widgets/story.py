@@ -23,6 +23,7 @@ from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.link_faults import FIRST_CONTROLLER, controller
 from engine.coordinator.transactions.metadata import TxnState
 from engine.model import TopicPartition
+from widgets.tables import rows_of
 
 TOGETHER = 300  # ms within which events of one kind are one line
 NAMED = 3  # partitions that are named; the rest is counted
@@ -243,39 +244,30 @@ Told: TypeAlias = tuple[Sort, str, str, str]
 Teller: TypeAlias = Callable[[Story, Facts], Told | None]
 
 
-def _broker(sort: Sort, words: str, short: str) -> Teller:
-    """Words about one broker, with its facts by name."""
+def _process(sort: Sort, words: str, short: str, name: Callable[[Facts], str]) -> Teller:
+    """Words about one process, with its facts by name, and {0} for its own name."""
 
     def tell(story: Story, data: Facts) -> Told:
-        number = str(data["broker"])
-        told = words.format_map({"code": "", "reason": "", "pid": "", "epoch": "", **data})
+        own = name(data)
+        known = {"code": "", "reason": "", "pid": "", "epoch": "", **data}
+        told = words.format(own, **known)
         told = told.removesuffix(", pid 0")  # a simulated broker has none
-        return sort, told.replace("{", "{{").replace("}", "}}"), short.format(number), number
+        return sort, told.replace("{", "{{").replace("}", "}}"), short.format(own, **data), own
 
     return tell
 
 
-def _server(sort: Sort, words: str, short: str) -> Teller:
-    """Words about one server of ZooKeeper."""
-
-    def tell(story: Story, data: Facts) -> Told:
-        told = words.format_map({"reason": "", "pid": "", "epoch": "", **data})
-        number = f"zookeeper-{data['server']}"  # no broker's number: see `last_word`
-        return sort, told.replace("{", "{{").replace("}", "}}"), short.format(**data), number
-
-    return tell
+def _controller_name(data: Facts) -> str:
+    node = data["controller"] if "controller" in data else data["broker"]
+    return controller(node - FIRST_CONTROLLER + 1)
 
 
-def _controller(sort: Sort, words: str, short: str) -> Teller:
-    """Words about a controller that is a process of its own."""
-
-    def tell(story: Story, data: Facts) -> Told:
-        node = data["controller"] if "controller" in data else data["broker"]
-        name = controller(node - FIRST_CONTROLLER + 1)
-        told = words.format_map({"reason": "", "pid": "", **data, "name": name})
-        return sort, told.replace("{", "{{").replace("}", "}}"), short.format(name=name), name
-
-    return tell
+PROCESSES: dict[str, Callable[[Facts], str]] = {
+    "broker": lambda data: str(data["broker"]),
+    "server": lambda data: f"zookeeper-{data['server']}",  # no broker's number: see `last_word`
+    "controller": _controller_name,
+}
+SORTS = {"fault": FAULT, "cure": CURE, "crown": CROWN, "expiry": EXPIRY, "news": NEWS}
 
 
 def _crown(story: Story, data: Facts) -> Told:
@@ -427,24 +419,10 @@ def _step(story: Story, data: Facts) -> Told:
 
 
 TELLERS: dict[str, Teller] = {
-    "broker.started": _broker(CURE, "broker {broker} started, pid {pid}", "start {0}"),
-    "broker.killed": _broker(FAULT, "broker {broker} killed (SIGKILL)", "kill {0}"),
-    "broker.died": _broker(FAULT, "broker {broker} died: {reason}", "died {0}"),
-    "broker.paused": _broker(FAULT, "broker {broker} paused (SIGSTOP)", "pause {0}"),
-    "broker.resumed": _broker(CURE, "broker {broker} goes on", "resume {0}"),
-    "broker.stopped": _broker(NEWS, "broker {broker} stopped in good order", "stop {0}"),
-    "broker.up": _broker(CURE, "broker {broker} is registered", "up {0}"),
-    "broker.down": _broker(EXPIRY, "broker {broker} is gone from ZooKeeper", "gone {0}"),
-    "broker.fenced": _broker(EXPIRY, "broker {broker} is fenced: it was silent", "fenced {0}"),
-    "broker.unfenced": _broker(CURE, "broker {broker} is fenced no more", "unfenced {0}"),
+    kind: _process(SORTS[sort], words, short, PROCESSES[process])
+    for kind, process, sort, words, short in rows_of(__file__, "story.tsv")
+} | {
     "controller.elected": _crown,
-    "controller.resigned": _controller(FAULT, "{name} leads no more", "{name} resigns"),
-    "controller.started": _controller(CURE, "{name} started, pid {pid}", "start {name}"),
-    "controller.killed": _controller(FAULT, "{name} killed (SIGKILL)", "kill {name}"),
-    "controller.died": _controller(FAULT, "{name} died: {reason}", "died {name}"),
-    "controller.paused": _controller(FAULT, "{name} paused (SIGSTOP)", "pause {name}"),
-    "controller.resumed": _controller(CURE, "{name} goes on", "resume {name}"),
-    "controller.stopped": _controller(NEWS, "{name} stopped", "stop {name}"),
     "leader.elected": _elected,
     "isr.changed": _isr,
     "log.truncated": _truncated,
@@ -460,16 +438,6 @@ TELLERS: dict[str, Teller] = {
     "request.repeating": _answer("the next request is to come twice: {}", "to come twice"),
     "request.repeated": _answer("came a second time, late, and was answered: {}", "again"),
     "coordinator.slowed": _slowed,
-    "requests.healed": _broker(CURE, "broker {broker} answers clients as usual", "usual {0}"),
-    "zookeeper.started": _server(CURE, "zookeeper-{server} started, pid {pid}", "start ZK{server}"),
-    "zookeeper.killed": _server(FAULT, "zookeeper-{server} killed (SIGKILL)", "kill ZK{server}"),
-    "zookeeper.died": _server(FAULT, "zookeeper-{server} died: {reason}", "died ZK{server}"),
-    "zookeeper.paused": _server(FAULT, "zookeeper-{server} paused (SIGSTOP)", "pause ZK{server}"),
-    "zookeeper.resumed": _server(CURE, "zookeeper-{server} goes on", "resume ZK{server}"),
-    "zookeeper.stopped": _server(NEWS, "zookeeper-{server} stopped", "stop ZK{server}"),
-    "zookeeper.leader": _server(
-        CROWN, "zookeeper-{server} leads the ensemble, epoch {epoch}", "ZK{server} leads"
-    ),
     "zookeeper.leaderless": _leaderless,
     "znode.written": _written("somebody wrote nonsense to {} in ZooKeeper", "nonsense", "path"),
     "znode.unreadable": _written("nobody can read {} in ZooKeeper", "unreadable", "path"),

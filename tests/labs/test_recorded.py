@@ -227,9 +227,9 @@ def test_who_was_frozen_is_shown_so(recorded):
 def test_messages_come_with_their_bytes(recorded, name):
     view = recorded.view(name, "WireView")
     recorded.turn(view, 0.5)
-    exchange = next(row.arrow.exchange for row in view.page().rows if row.arrow.exchange)
+    exchange = next(row.arrow.exchange for row in view.view_state().rows if row.arrow.exchange)
     assert exchange.asked and exchange.answered
-    view.do("read", view.page().rows[0].arrow.key)
+    view.do("read", view.view_state().rows[0].arrow.key)
     assert view.trouble == ""
 
 

@@ -29,8 +29,8 @@ from widgets.scene import (
     rect,
     text,
     width_of,
-    wrap,
 )
+from widgets.text_column import TextColumn
 
 MARGIN, NARROW, NAME = 16, 700, 108  # px
 CARD, HIGH, GAP = 70, 42, 6  # the least width of a card, its height, the space beside it
@@ -119,8 +119,8 @@ def picture(it: AccumulatorViewState) -> Scene:
     y = 54.0
     if not it.moment.partitions:
         words = "The producer is closed; it sent nothing." if it.moment.buffer.closed else NO_BATCH
-        for place, each in enumerate(wrap(words, it.width - 2 * MARGIN)):
-            shapes.append(text(f"empty {place}", MARGIN, y + 24 + 18 * place, each, look="soft"))
+        column = TextColumn(MARGIN, y + 24, it.width - 2 * MARGIN)
+        shapes += column.write("empty", words, "soft", size=12).shapes
         return Scene(it.width, y + 70, shapes, title="a producer without a batch", says=words)
     for number, (x, wide, cards) in enumerate(it.zones):
         room = (wide + GAP) * cards - GAP
@@ -254,11 +254,11 @@ def _told(it: AccumulatorViewState, shapes: list[SceneShape], y: float) -> float
         lines.append(f"Not seen: {count(it.history.missed, 'batch')}, done before the first look.")
     chosen = [e for e in it.moment.batches if e.batch.number == it.chosen]
     lines += [sentence(e).capitalize() + "." for e in chosen]
+    column = TextColumn(MARGIN, y + 14, it.width - 2 * MARGIN)
     for number, words in enumerate(lines):
-        for place, each in enumerate(wrap(words, it.width - 2 * MARGIN)):
-            shapes.append(text(f"told {number}.{place}", MARGIN, y + 14, each, look="small"))
-            y += 18
-    return y
+        column.write(f"told {number}", words, "small", size=12)
+    shapes += column.shapes
+    return column.y - 14
 
 
 def _timeline(it: AccumulatorViewState, y: float) -> list[SceneShape]:

@@ -9,7 +9,6 @@ lost: the producer publishes each batch with its times, and the last thousand th
 Invariant: the head is None (live, or at the end) or the number of an event.
 """
 
-import time
 from typing import ClassVar
 
 from engine.client.producer import Producer
@@ -17,10 +16,12 @@ from widgets import controls
 from widgets.accumulator.history import AccumulatorHistory, Plain
 from widgets.accumulator.scene import ROWS, AccumulatorViewState, header, picture
 from widgets.controls import Control
-from widgets.replay.step_view import STEP_ACTS, StepView
+from widgets.scene import Scene
+from widgets.step_view import STEP_ACTS, StepView
+from widgets.view import redraws
 
 
-class AccumulatorView(StepView):
+class AccumulatorView(StepView[AccumulatorViewState]):
     ACTS: ClassVar[frozenset[str]] = STEP_ACTS | {"choose", "page"}
     PACE, STEP = 0.15, "an event"
 
@@ -43,53 +44,48 @@ class AccumulatorView(StepView):
         with self.lock:
             if buffer is not None:
                 self.history.add(buffer)
-            self._step_on(time.monotonic())
+            self._step_on(self.clock())
             self.draw()
-            return self._turn is not None or (buffer is not None and not buffer.closed)
+            return self.playing or (buffer is not None and not buffer.closed)
 
     def view_state(self) -> AccumulatorViewState:
-        moment = self.history.at(self._head)
+        moment = self.history.at(self.head)
         page = min(self._page, max(len(moment.partitions) - 1, 0) // ROWS)
-        return AccumulatorViewState(
-            self.history, moment, self._head, page, self._chosen, self.width
-        )
+        return AccumulatorViewState(self.history, moment, self.head, page, self._chosen, self.width)
 
-    def draw(self) -> None:
-        """Draw the moment, if its picture differs from the one shown."""
-        with self.lock:
-            it, buffer = self.view_state(), self.history.buffer
-            assert buffer is not None, "the producer was asked"
-            now = (it.moment.batches, buffer.used, buffer.closed, self._head, it.page, self._chosen)
-            if (*now, self._turn is None, self.width) == self._drawn:
-                return
-            self._drawn = (*now, self._turn is None, self.width)
-            self.about = header(it)
-            self.show(picture(it), self._controls(it))
+    def gist(self, state: AccumulatorViewState) -> tuple[object, ...]:
+        buffer = state.moment.buffer
+        chosen = state.index, state.page, state.chosen
+        return state.moment.batches, buffer.used, buffer.closed, *chosen
 
-    def _controls(self, it: AccumulatorViewState) -> list[Control]:
+    def headline(self, state: AccumulatorViewState) -> str:
+        return header(state)
+
+    def painted(self, state: AccumulatorViewState) -> Scene:
+        return picture(state)
+
+    def offers(self, state: AccumulatorViewState) -> list[Control]:
         found = self._time_buttons(live=self.producer is not None)
-        many = len(it.moment.partitions)
+        many = len(state.moment.partitions)
         if many > ROWS:
             pages = [
                 (str(at // ROWS), f"{at + 1} to {min(at + ROWS, many)} of {many}")
                 for at in range(0, many, ROWS)
             ]
-            found.append(controls.choice("page", "partitions", pages, str(it.page)))
+            found.append(controls.choice("page", "partitions", pages, str(state.page)))
         return found
 
     # -- acts ------------------------------------------------------------------------------
 
+    @redraws
     def choose(self, number: float) -> None:
         """Say below the rows what happened to a batch; chosen again: no more."""
-        with self.lock:
-            self._chosen = 0 if int(number) == self._chosen else int(number)
-            self.draw()
+        self._chosen = 0 if int(number) == self._chosen else int(number)
 
+    @redraws
     def page(self, number: str) -> None:
         """Other partitions."""
-        with self.lock:
-            self._page = max(int(number), 0)
-            self.draw()
+        self._page = max(int(number), 0)
 
     def seek(self, share: float) -> None:
         """To a place on the timeline, from 0 to 1."""

@@ -12,8 +12,8 @@ COLUMNS = 2
 
 
 def chart(board: BoardMoment) -> go.Figure:
-    start = board.moment.run_source.start
-    samples = board.history.between(board.start, board.moment.at)
+    start = board.run_source.start
+    samples = board.history.between(board.start, board.at)
     rows = -(-len(PANELS) // COLUMNS)
     titles = [f"{it.name}{f' ({it.unit})' if it.unit else ''}" for it in PANELS]
     figure = make_subplots(rows=rows, cols=COLUMNS, shared_xaxes=True, subplot_titles=titles)
@@ -31,7 +31,7 @@ def chart(board: BoardMoment) -> go.Figure:
                 col=column,
             )
         if panel is ISR:
-            changes = board.history.changed(board.start, board.moment.at)
+            changes = board.history.changed(board.start, board.at)
             figure.add_scatter(
                 x=[(it.at - start) / 1000 for it in changes],
                 y=["shrink" if it.shrinks else "expand" for it in changes],

@@ -13,6 +13,7 @@ A narrow page has one column. Series differ by colour, by dash and by the order 
 A pure function: the same history makes the same picture.
 """
 
+from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from widgets import timeline
@@ -29,15 +30,15 @@ HEAD = 46  # px above it: the name, and what it means
 ROW = 18  # px of a line with the names of series
 
 
-class BoardMoment(NamedTuple):
-    moment: ViewMoment
-    history: BoardHistory
-    span: int  # seconds that are shown; 0: all
+@dataclass(frozen=True)
+class BoardMoment(ViewMoment):
+    history: BoardHistory = field(kw_only=True)
+    span: int = field(kw_only=True)  # seconds that are shown; 0: all
 
     @property
     def start(self) -> int:
-        first = self.moment.run_source.start
-        return max(first, self.moment.at - self.span * 1000) if self.span else first
+        first = self.run_source.start
+        return max(first, self.at - self.span * 1000) if self.span else first
 
 
 class Frame(NamedTuple):
@@ -59,7 +60,7 @@ class Frame(NamedTuple):
 
 
 def headline(board: BoardMoment) -> str:
-    samples = board.history.between(board.moment.at, board.moment.at)
+    samples = board.history.between(board.at, board.at)
     if not samples:
         return "nothing seen yet"
     last = samples[-1]
@@ -74,10 +75,9 @@ def headline(board: BoardMoment) -> str:
 
 
 def picture(board: BoardMoment) -> Scene:
-    moment = board.moment
-    columns = 1 if moment.width < NARROW else 2
-    wide = (moment.width - 2 * MARGIN - (columns - 1) * GAP) / columns
-    samples = board.history.between(board.start, moment.at)
+    columns = 1 if board.width < NARROW else 2
+    wide = (board.width - 2 * MARGIN - (columns - 1) * GAP) / columns
+    samples = board.history.between(board.start, board.at)
     shapes, y = list[SceneShape](), 8.0
     titles = [headline(board)]
     for row in range(0, len(PANELS), columns):
@@ -91,10 +91,8 @@ def picture(board: BoardMoment) -> Scene:
             shapes.append(group(panel.name, MARGIN + place * (wide + GAP), y, [card, *body]))
             titles.append(words)
         y += high + GAP
-    shapes += timeline.drawn(moment, 24, y, moment.width - 48)
-    lines = moment.lines
-    says = lines[-1].words if moment.live and lines else ""
-    return Scene(moment.width, y + timeline.HEIGHT, shapes, title=". ".join(titles), says=says)
+    shapes += timeline.drawn(board, 24, y, board.width - 48)
+    return Scene(board.width, y + timeline.HEIGHT, shapes, title=". ".join(titles), says=board.says)
 
 
 def _panel(
@@ -104,7 +102,7 @@ def _panel(
     inner, room, key = 12.0, wide - 24, panel.name
     top = rounded(max((it.peak for it in series), default=0), panel.unit)
     scale = told(top, panel.unit) if series else ""
-    frame = Frame(inner, HEAD + 2, room, board.start, board.moment.at, top)
+    frame = Frame(inner, HEAD + 2, room, board.start, board.at, top)
     floor = frame.y + PLOT
     means = fit(panel.means, room - width_of(scale, 11) - 12, 11)
     shapes = [
@@ -158,7 +156,7 @@ def _names(
 
 def _isr(board: BoardMoment, frame: Frame) -> tuple[list[SceneShape], str]:
     """A mark for each change; many at one place are one mark with their number."""
-    changes = board.history.changed(board.start, board.moment.at)
+    changes = board.history.changed(board.start, board.at)
     shapes, middle = list[SceneShape](), frame.y + PLOT / 2
     shrinks = [it for it in changes if it.shrinks]
     expands = [it for it in changes if not it.shrinks]

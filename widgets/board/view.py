@@ -13,34 +13,29 @@ Invariant: a sample that is shown was seen. Between two samples the board says n
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState
-from widgets import controls, palette
+from widgets import palette
 from widgets.board.history import BoardHistory
 from widgets.board.scene import BoardMoment, headline, picture
-from widgets.controls import Control
-from widgets.moment import ViewMoment
-from widgets.playback import TIME, Playback
+from widgets.playback import SPANS, SpanPlayback
 from widgets.scene import Scene
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 
-SPANS = [("30", "30 s"), ("60", "1 min"), ("300", "5 min"), ("0", "all")]
 
+class OperatorBoard(SpanPlayback[BoardMoment]):
+    SPANS = SPANS[1:]
 
-class OperatorBoard(Playback):
     _css = palette.for_pages("board.css")
-
-    ACTS: ClassVar[frozenset[str]] = TIME | {"span"}
 
     def __init__(self, source: Any) -> None:
         """`source`: an engine.Cluster, a Recording of one, or a simulator's trace."""
         super().__init__(name="Operator's board")
         self.history = BoardHistory()
-        self._span: int | None = None
         if hasattr(source, "count_requests"):
             source.count_requests()
         self._open(source)
@@ -50,7 +45,7 @@ class OperatorBoard(Playback):
         run_source = self.run_source
         for state in run_source.between(run_source.start, run_source.end):
             self.history.see(state)
-        self._drawn = ()  # the first picture had no sample
+        self._drawn = None  # the first picture had no sample
         self.draw()
 
     def add_events(self, events: Sequence[ClusterEvent]) -> None:
@@ -59,41 +54,22 @@ class OperatorBoard(Playback):
     def see(self, state: ClusterState) -> None:
         self.history.see(state)
 
-    @property
-    def shown(self) -> int:
-        """How many seconds are shown; 0: all. At first, a minute of a live run."""
-        if self._span is not None:
-            return self._span
-        return 60 if self.run_source.live else 0
+    def view_state(self) -> BoardMoment:
+        return BoardMoment(**self.facts(), history=self.history, span=self.shown)
 
-    def board(self, moment: ViewMoment) -> BoardMoment:
-        return BoardMoment(moment, self.history, self.shown)
+    def painted(self, state: BoardMoment) -> Scene:
+        return picture(state)
 
-    def painted(self, moment: ViewMoment) -> Scene:
-        return picture(self.board(moment))
+    def headline(self, state: BoardMoment) -> str:
+        return headline(state)
 
-    def headline(self, moment: ViewMoment) -> str:
-        return headline(self.board(moment))
-
-    def able(self, now: bool) -> frozenset[str]:
-        return TIME | {"span"}
-
-    def offers(self, moment: ViewMoment) -> list[Control]:
-        return [controls.choice("span", "last", SPANS, str(self.shown))]
-
-    def gist(self, moment: ViewMoment, waits: bool) -> tuple[object, ...]:
+    def gist(self, state: BoardMoment) -> tuple[object, ...]:
         seen = len(self.history.samples), len(self.history.changes)
-        return *seen, moment.at // 1000, moment.playing, self.shown
-
-    def span(self, seconds: str) -> None:
-        """How much of the past is shown; 0: all of it."""
-        self._span = max(int(seconds), 0)
-        self.draw()
+        return *seen, state.at // 1000, self.shown
 
     def figure(self) -> "Figure":
         """A chart of the whole run."""
         from widgets.board.chart import chart  # noqa: PLC0415 - plotly takes its time
 
         with self.lock:
-            whole = replace(self.moment(), at=self.run_source.end)
-            return chart(BoardMoment(whole, self.history, 0))
+            return chart(replace(self.view_state(), at=self.run_source.end, span=0))

@@ -18,7 +18,7 @@ from typing import ClassVar
 from IPython.core.interactiveshell import InteractiveShell
 from IPython.display import display
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from proof.challenges.challenge import SEEDS, Challenge, Score
 from proof.challenges.child import judge_apart
 from proof.challenges.guard import RuleFailure
@@ -26,8 +26,9 @@ from proof.challenges.table import CHALLENGES
 from widgets import controls
 from widgets.challenge.run import ChallengeRun
 from widgets.progress.record import progress_file, running_cell
-from widgets.scene import Scene, SceneShape, text, wrap
+from widgets.scene import Scene, SceneShape, wrap
 from widgets.stage import SceneWidget
+from widgets.text_column import TextColumn
 
 MARGIN, LINE, INDENT = 16, 19, 14
 ARGUMENT = re.compile(r"`(\w+)`: ")
@@ -80,10 +81,9 @@ class Chapter(SceneWidget):
         for key, words, look in self._lines():
             x = MARGIN if look == "mono bold" else MARGIN + INDENT
             size = 14.5 if look == "mono bold" else 12
-            for place, each in enumerate(wrap(words, self.width - x - MARGIN, size)):
-                shapes.append(text(f"{key} {place}", x, y, each, look=look))
-                y += LINE
-            y += 4
+            column = TextColumn(x, y, self.width - x - MARGIN, LINE)
+            column.put(key, wrap(words, column.room, size), look)
+            shapes, y = shapes + column.shapes, column.y + 4
         self.about = f"{self.challenge.idea} · {', '.join(self.challenge.trial.stages)}"
         title = f"{self.name} {self.challenge.idea}"
         self.show(Scene(self.width, y, shapes, title=title, says=says), self._controls())
@@ -111,5 +111,5 @@ class Chapter(SceneWidget):
 def _named(name: str) -> Challenge:
     if name not in CHALLENGES:
         known = ", ".join(CHALLENGES)
-        raise ApiException(ErrorCode.invalid_request, f"there is no challenge {name}: {known}")
+        raise invalid_request(f"there is no challenge {name}: {known}")
     return CHALLENGES[name]

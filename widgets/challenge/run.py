@@ -14,7 +14,8 @@ from collections.abc import Iterator
 
 from proof.challenges.challenge import SEEDS, AttemptStart, Broken, Challenge, Score, counted
 from widgets.film.film_stage import FilmStage
-from widgets.scene import SceneShape, circle, group, text, wrap
+from widgets.scene import SceneShape, circle, group, text
+from widgets.text_column import TextColumn
 
 MARGIN, LINE, ROW, STEP = 16, 19, 24, 16
 NAMES = 150  # px for the names of the stages
@@ -83,14 +84,11 @@ class ChallengeRun(FilmStage):
             )
             y += ROW
         y += 8
+        column = TextColumn(MARGIN, y, self.width - 2 * MARGIN, LINE)
         for key, words, look in self._sentences():
-            size = 14 if look == "head" else 12
-            bold = look != "small"
-            for place, each in enumerate(wrap(words, self.width - 2 * MARGIN, size, bold)):
-                shapes.append(text(f"{key} {place}", MARGIN, y, each, look=look))
-                y += LINE
-            y += 3
-        return y, shapes
+            column.write(key, words, look, size=14 if look == "head" else 12)
+            column.y += 3
+        return column.y, shapes + column.shapes
 
     def _survived(self, stage: str) -> int:
         if self.score is not None:

@@ -32,24 +32,13 @@ from dataclasses import dataclass
 from html import escape
 from typing import ClassVar
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from widgets import controls
 from widgets.estimate.number_line import NumberLine, NumberRange, said
 from widgets.progress.record import progress_file, running_cell
-from widgets.scene import (
-    ABOUT,
-    Act,
-    Scene,
-    SceneShape,
-    circle,
-    line,
-    path,
-    rect,
-    text,
-    width_of,
-    wrap,
-)
+from widgets.scene import ABOUT, Act, Scene, SceneShape, circle, line, path, rect, text, width_of
 from widgets.stage import SceneWidget
+from widgets.text_column import TextColumn
 
 MARGIN, LINE = 16, 19
 ABOVE, BELOW = 40, 62  # px from the words to the line, and from the line to what follows
@@ -101,10 +90,12 @@ class Estimate(SceneWidget):
     def answer(self, number: float) -> None:
         with self.lock:
             if self.result is not None:
-                raise _refused("the outcome is known; run the question's cell to be asked again")
+                raise invalid_request(
+                    "the outcome is known; run the question's cell to be asked again"
+                )
             ends = self.line.least, self.line.most
             if not ends[0] <= number <= ends[1]:
-                raise _refused(f"choose a number from {said(ends[0])} to {said(ends[1])}")
+                raise invalid_request(f"choose a number from {said(ends[0])} to {said(ends[1])}")
             self.chosen = float(number)
             self.draw(f"Your prediction: {self.line.words(self.chosen)}.")
 
@@ -225,7 +216,7 @@ class EstimateCard:
         self._width, self._left, self._right = width, MARGIN + 10, width - MARGIN - 10
         self.shapes: list[SceneShape] = []
         self.height = 28.0  # the next baseline; in the end, where it all ends
-        self._write("question", asked.question, "head", 14, bold=True)
+        self._write("question", asked.question, "head", 14)
         self._write("rule", self._line.rule, "small")
         self.height += ABOVE
         self._y = self.height
@@ -238,19 +229,12 @@ class EstimateCard:
         self.height -= 4
 
     def _write(
-        self,
-        key: str,
-        words: str,
-        look: str,
-        size: float = 12,
-        *,
-        bold: bool = False,
-        shown: bool = True,
+        self, key: str, words: str, look: str, size: float = 12, *, shown: bool = True
     ) -> None:
-        for place, each in enumerate(wrap(words, self._width - 2 * MARGIN, size, bold)):
-            if shown:
-                self.shapes.append(text(f"{key}.{place}", MARGIN, self.height, each, look=look))
-            self.height += LINE
+        column = TextColumn(MARGIN, self.height, self._width - 2 * MARGIN, LINE)
+        column.write(key, words, look, size=size)
+        self.shapes += column.shapes if shown else []
+        self.height = column.y
 
     def _x(self, number: float) -> float:
         return self._left + self._line.place(number) * (self._right - self._left)
@@ -331,7 +315,3 @@ class EstimateCard:
         """The middle of words that stay within the card."""
         half = width_of(words, size, True) / 2
         return min(max(x, MARGIN + half), self._width - MARGIN - half)
-
-
-def _refused(reason: str) -> ApiException:
-    return ApiException(ErrorCode.invalid_request, reason)

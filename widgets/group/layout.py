@@ -177,12 +177,12 @@ class GroupViewState:
 class Rows:
     """The lanes, and the row of each spell in its lane."""
 
-    def __init__(self, view_state: GroupViewState) -> None:
-        drawn, lanes = set(view_state.threads), view_state.lanes
+    def __init__(self, view: GroupViewState) -> None:
+        drawn, lanes = set(view.threads), view.lanes
         spells = [
             it
-            for it in view_state.history.spells
-            if it.partition in drawn and it.lane in lanes and view_state.seen(it.start, it.end)
+            for it in view.history.spells
+            if it.partition in drawn and it.lane in lanes and view.seen(it.start, it.end)
         ]
         self.spells: dict[str, list[Spell]] = {}  # by partition
         self._row: dict[tuple[str, int], int] = {}
@@ -190,19 +190,19 @@ class Rows:
         self.pitch = PITCH if sum(counts.values()) <= ROOMY else FINE
         self.top: dict[str, float] = {}
         self.height: dict[str, float] = {}
-        y = view_state.top
-        self.header = HEADER if view_state.narrow else 0  # in a lane, above its threads
+        y = view.top
+        self.header = HEADER if view.narrow else 0  # in a lane, above its threads
         for lane in lanes:
             self.top[lane] = y
-            below = SENT if any(it.lane == lane for it, _ in view_state.sent) else 0
+            below = SENT if any(it.lane == lane for it, _ in view.sent) else 0
             self.height[lane] = max(LEAST, self.header + counts[lane] * self.pitch + 14 + below)
             y += self.height[lane] + GAP
         y += 0 if lanes else LEAST + GAP
         self.ids: dict[str, float] = {}  # the top of each transactional id's row
-        for id in view_state.ids:
+        for id in view.ids:
             self.ids[id] = y
-            y += (SLIM_ID if view_state.narrow else ID) + GAP
-        self.bottom = max(y, view_state.floor)
+            y += (SLIM_ID if view.narrow else ID) + GAP
+        self.bottom = max(y, view.floor)
 
     def y(self, spell: Spell) -> float:
         row = self._row[spell.partition, spell.start]

@@ -30,28 +30,28 @@ GLYPHS = {"…": "soft", "✓": "ok", "✗": "bad", "⊘": "bad"}  # and looks, 
 Told = TypeVar("Told", Sent, TransactionSpan)
 
 
-def lane_marks(view_state: GroupViewState, rows: Rows) -> list[SceneShape]:
+def lane_marks(view: GroupViewState, rows: Rows) -> list[SceneShape]:
     shapes = []
     for lane in rows.top:
-        sent = [it for it in view_state.sent if it[0].lane == lane]
-        shapes += _of_lane(view_state, rows, lane, sent)
+        sent = [it for it in view.sent if it[0].lane == lane]
+        shapes += _of_lane(view, rows, lane, sent)
     return shapes
 
 
-def id_rows(view_state: GroupViewState, rows: Rows) -> list[SceneShape]:
+def id_rows(view: GroupViewState, rows: Rows) -> list[SceneShape]:
     shapes = []
     for id, top in rows.ids.items():
-        shapes += _id(view_state, id, top)
+        shapes += _id(view, id, top)
     return shapes
 
 
-def last_sentence(view_state: GroupViewState) -> list[str]:
+def last_sentence(view: GroupViewState) -> list[str]:
     """What the last transaction of the group means for its offsets."""
-    own = [it for it in view_state.history.transactions.facts.own if it.commits]
+    own = [it for it in view.history.transactions.facts.own if it.commits]
     if not own:
         return []
     span = own[-1]
-    offsets, lasted = span.commits[-1].words, f"{span.lasted(view_state.now):.2f} s"
+    offsets, lasted = span.commits[-1].words, f"{span.lasted(view.now):.2f} s"
     match span.result:
         case "":
             words = f"{offsets} count when it is committed; open for {lasted}."
@@ -64,20 +64,18 @@ def last_sentence(view_state: GroupViewState) -> list[str]:
     return [f"Last transaction, of {span.name}: {words}"]
 
 
-def legend(view_state: GroupViewState) -> str:
-    return SIGNS if view_state.ids else ""
+def legend(view: GroupViewState) -> str:
+    return SIGNS if view.ids else ""
 
 
 # -- in a lane ----------------------------------------------------------------------------------
 
 
-def _of_lane(
-    view_state: GroupViewState, rows: Rows, lane: str, sent: Sequence[Sent]
-) -> list[SceneShape]:
-    runs = _joined(sent, [view_state.scale.place(it.at) for it, _ in sent])
-    places = [view_state.scale.place(run[0][0].at) for run in runs]
+def _of_lane(view: GroupViewState, rows: Rows, lane: str, sent: Sequence[Sent]) -> list[SceneShape]:
+    runs = _joined(sent, [view.scale.place(it.at) for it, _ in sent])
+    places = [view.scale.place(run[0][0].at) for run in runs]
     y, shapes = rows.top[lane] + rows.height[lane] - 6, []
-    for run, x, end in zip(runs, places, [*places, view_state.right][1:], strict=False):
+    for run, x, end in zip(runs, places, [*places, view.right][1:], strict=False):
         glyph, (first, _) = _heaviest([_glyph(span) for _, span in run]), run[0]
         words = f"{first.id}·{first.epoch}" if len(run) == 1 else f"{len(run)}"
         inside = [
@@ -86,14 +84,14 @@ def _of_lane(
         ]
         if 9 + width_of(words, 11) + NEAR / 2 <= end - x:
             inside.append(text("words", 9, 0, words, look="tiny still"))
-        label = "; ".join(_sent(view_state, *it) for it in run[-SAID:])
+        label = "; ".join(_sent(view, *it) for it in run[-SAID:])
         more = f"{len(run) - SAID} before, then " if len(run) > SAID else ""
         shapes.append(group(f"offsets {lane} {first.at}", x, y, inside, label=more + label))
     return shapes
 
 
-def _sent(view_state: GroupViewState, it: OffsetsCommit, span: TransactionSpan | None) -> str:
-    at = f"{(it.at - view_state.start) / 1000:.1f} s: {it.lane}"
+def _sent(view: GroupViewState, it: OffsetsCommit, span: TransactionSpan | None) -> str:
+    at = f"{(it.at - view.start) / 1000:.1f} s: {it.lane}"
     whose = f"in a transaction of {it.id}, epoch {it.epoch}"
     if span is None:
         return f"{at} may not commit {it.words} {whose}: {it.error.upper()}"
@@ -104,21 +102,21 @@ def _sent(view_state: GroupViewState, it: OffsetsCommit, span: TransactionSpan |
 # -- a transactional id ---------------------------------------------------------------------------
 
 
-def _id(view_state: GroupViewState, id: str, top: float) -> list[SceneShape]:
-    known = view_state.history.transactions.facts
+def _id(view: GroupViewState, id: str, top: float) -> list[SceneShape]:
+    known = view.history.transactions.facts
     producer, epoch = known.epochs.get(id, (-1, -1))
-    spans = [it for it in known.own if it.id == id and view_state.seen(it.began, it.ended)]
+    spans = [it for it in known.own if it.id == id and view.seen(it.began, it.ended)]
     now, whose = (f"epoch {epoch}", f"producer {producer}") if producer >= 0 else ("", "")
-    if view_state.narrow:
-        y, box = top + 45, (8.0, top, view_state.width - 16, float(SLIM_ID))
+    if view.narrow:
+        y, box = top + 45, (8.0, top, view.width - 16, float(SLIM_ID))
         said = " · ".join(filter(None, (whose, now)))
-        name = fit(id, view_state.width - 44 - width_of(said, 11) - 12, 11.5, bold=True)
+        name = fit(id, view.width - 44 - width_of(said, 11) - 12, 11.5, bold=True)
         head = [
             text("name", EDGE, top + 17, name, look="bold small"),
-            text("whose", view_state.width - EDGE, top + 17, said, UP_TO, look="soft"),
+            text("whose", view.width - EDGE, top + 17, said, UP_TO, look="soft"),
         ]
     else:
-        left, right = view_state.left - 6, view_state.right + 6
+        left, right = view.left - 6, view.right + 6
         y, box = top + 28, (left, top, right - left, float(ID))
         name = fit(id, CARD - 34 - width_of(now, 11), 11.5, bold=True)
         head = [
@@ -131,19 +129,19 @@ def _id(view_state: GroupViewState, id: str, top: float) -> list[SceneShape]:
     return [
         group(f"lane of {id}", 0, 0, [rect("ground", *box, 6, look="card")]),
         group(f"transactional id {id}", 0, 0, head, label=label),
-        *_bars(view_state, id, y, spans),
+        *_bars(view, id, y, spans),
     ]
 
 
 def _bars(
-    view_state: GroupViewState, id: str, y: float, spans: Sequence[TransactionSpan]
+    view: GroupViewState, id: str, y: float, spans: Sequence[TransactionSpan]
 ) -> list[SceneShape]:
     """`y`: of the bars; the result of each is above its end."""
-    scale, shapes = view_state.scale, list[SceneShape]()
+    scale, shapes = view.scale, list[SceneShape]()
     runs = _joined(spans, [None if it.decided is None else scale.place(it.decided) for it in spans])
-    ends = [scale.place(run[-1].decided or view_state.now) for run in runs]
-    for run, end, free in zip(runs, ends, [*ends, view_state.right + 6][1:], strict=False):
-        x = max(scale.place(run[0].began), view_state.left)
+    ends = [scale.place(run[-1].decided or view.now) for run in runs]
+    for run, end, free in zip(runs, ends, [*ends, view.right + 6][1:], strict=False):
+        x = max(scale.place(run[0].began), view.left)
         width, glyph = max(end - x, 3), _heaviest([_glyph(it) for it in run])
         inside = [rect("back", 0, -20, max(width, 8), 28, look="clear"), _bar(glyph, width)]
         if glyph != "…":
@@ -155,7 +153,7 @@ def _bars(
                 look = "tiny bad still" if glyph == "⊘" else "tiny still"
                 inside.append(text("words", width + 9, -8, words, look=look))
         key = f"transactions {id} {run[0].began}"
-        shapes.append(group(key, x, y, inside, label=_told(view_state, run)))
+        shapes.append(group(key, x, y, inside, label=_told(view, run)))
     return shapes
 
 
@@ -169,8 +167,8 @@ def _bar(glyph: str, width: float) -> SceneShape:
     return path("bar", box, look="slow")
 
 
-def _told(view_state: GroupViewState, run: Sequence[TransactionSpan]) -> str:
-    span, start = run[-1], view_state.start
+def _told(view: GroupViewState, run: Sequence[TransactionSpan]) -> str:
+    span, start = run[-1], view.start
     if len(run) > 1:
         counts = [
             f"{sum(it.result == result for it in run)} {result}"
@@ -178,7 +176,7 @@ def _told(view_state: GroupViewState, run: Sequence[TransactionSpan]) -> str:
             if any(it.result == result for it in run)
         ]
         words = f"{count(len(run), 'transaction')} of {span.id}: {', '.join(counts) or 'open'}"
-        return f"{words}. The last: {_told(view_state, [span])}"
+        return f"{words}. The last: {_told(view, [span])}"
     words = f"{span.name}: begun at {(span.began - start) / 1000:.2f} s"
     if span.decided is None:
         return f"{words}, open"

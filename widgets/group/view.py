@@ -31,23 +31,26 @@ from widgets.group.history import GroupHistory
 from widgets.group.lag import lags, topics_of
 from widgets.group.layout import DeedMark, GroupViewState, Rows
 from widgets.group.scene import header, picture
-from widgets.playback import TIME, Playback
+from widgets.playback import SPANS, TIME, SpanPlayback
+from widgets.scene import Scene
 from widgets.story import internal
 from widgets.time_axis import Axis, axis
+from widgets.view import redraws
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure  # type: ignore[import-untyped]
 
 DEEDS = frozenset({"stop", "kill", "freeze", "thaw"})
 WORK = DEEDS | {"add", "strategy", "add_partitions", "subscribe"}
-SPANS = [("30", "30 s"), ("60", "1 min"), ("300", "5 min"), ("0", "all")]
 TICK, FRAME = 250, 100  # ms between two pictures without events
 COPY = re.compile(r"(.+)-\d+")  # a topic whose name was taken: Cluster.topic("orders") twice
 NONE: Mapping[str, str] = {}
 
 
-class GroupView(Playback):
+class GroupView(SpanPlayback[GroupViewState]):
     ACTS: ClassVar[frozenset[str]] = TIME | WORK | {"span"}
+
+    SPANS = SPANS[1:]
 
     def __init__(
         self, source: Any, group: str, topic: str = "", config: Mapping[str, str] = NONE
@@ -64,7 +67,6 @@ class GroupView(Playback):
         self._failed: set[str] = set()  # whose failure was reported
         self.history, self._lag = GroupHistory(group), list[tuple[int, int]]()
         self._past = None if hasattr(source, "state") else RecordedGroup(source, group)
-        self._span = 0 if self._past else 60
         self._floor, self._floor_width = 0.0, 0  # the least height of all lanes at this width
         self._open(source)
 
@@ -113,6 +115,10 @@ class GroupView(Playback):
     def view_state(self) -> GroupViewState:
         """The state now, or at the head."""
         if self._past:
+            if self._floor_width != self.width:
+                # From the beginning on, room for the picture at the end of the run.
+                whole = self._seen(self._past, self.run_source.end, 0)
+                self._floor, self._floor_width = Rows(whole).bottom, self.width
             at = self.run_source.end if self.head is None else self.head
             return self._seen(self._past, at, self._floor)
         state = self.run_source.at(self.run_source.end)
@@ -123,7 +129,7 @@ class GroupView(Playback):
             state,
             self.run_source.end,
             True,
-            self._span,
+            self.shown,
             (WORK if hasattr(self.source, "bootstrap") else frozenset()) | {"span"},
             tuple(self.statuses().items()),
             tuple(self.marks),
@@ -137,7 +143,7 @@ class GroupView(Playback):
             self.run_source.at(at),
             at,
             False,
-            self._span,
+            self.shown,
             TIME | {"span"},
             tuple({mark.lane: FATES[mark.deed] for mark in marks}.items()),
             tuple(marks),
@@ -146,43 +152,29 @@ class GroupView(Playback):
             self.width,
         )
 
-    def draw(self) -> None:
-        """A picture of the moment, if it is another one than that which is shown."""
-        with self.lock:
-            if self._past and self._floor_width != self.width:
-                # From the beginning on, room for the picture at the end of the run.
-                whole = self._seen(self._past, self.run_source.end, 0)
-                self._floor, self._floor_width = Rows(whole).bottom, self.width
-            view_state = self.view_state()
-            tick = TICK if view_state.live else FRAME
-            what = (
-                *(
-                    id(view_state.state),
-                    view_state.now // tick,
-                    view_state.span,
-                    view_state.statuses,
-                ),
-                *(view_state.marks, self._strategy, tuple(self._topics), self.head is None),
-                *(len(view_state.history.rounds), self.speed, self._slow, self._floor, self.width),
-            )
-            if what != self._drawn:
-                self._drawn = what
-                self.about = header(view_state)
-                self.show(picture(view_state), self._controls(view_state))
+    def gist(self, state: GroupViewState) -> tuple[object, ...]:
+        seen = id(state.state), state.now // (TICK if state.live else FRAME), state.span
+        return *seen, state.statuses, state.marks, len(state.history.rounds), state.floor
 
-    def _controls(self, view_state: GroupViewState) -> list[Control]:
+    def headline(self, state: GroupViewState) -> str:
+        return header(state)
+
+    def painted(self, state: GroupViewState) -> Scene:
+        return picture(state)
+
+    def offers(self, state: GroupViewState) -> list[Control]:
         found = []
-        if "add" in view_state.acts:
+        if "add" in state.acts:
             found.append(controls.button("add", "+ consumer", "add a consumer"))
             found.append(controls.choice("strategy", "by", list(ASSIGNORS), self._strategy))
             if self._topics:
                 label = f"one more partition for {self._topics[0]}"
                 found.append(controls.button("add_partitions", "+ partition", label))
-            others = [("", "..."), *((it, it) for it in self._offered(view_state.state))]
+            others = [("", "..."), *((it, it) for it in self._offered(state.state))]
             if len(others) > 1:
                 found.append(controls.choice("subscribe", "read also", others))
-        found.append(controls.choice("span", "last", SPANS, str(self._span)))
-        return [*found, *self._buttons()] if self._past else found
+        time = super().offers(state)
+        return found + (time if self._past else time[:1])  # a group that lives has no past here
 
     def _others(self, state: ClusterState) -> list[str]:
         """The other topics, without Kafka's own."""
@@ -233,10 +225,10 @@ class GroupView(Playback):
     def thaw(self, name: str) -> None:
         self._do("thaw", name)
 
+    @redraws
     def strategy(self, name: str) -> None:
         """Of those that are added from now on."""
         self._strategy = find(name).name
-        self.draw()
 
     def add_partitions(self) -> None:
         """One more, for the first topic of the group."""
@@ -254,11 +246,6 @@ class GroupView(Playback):
         self._topics.append(topic)
         if self.processes:
             self.processes.subscribe(self._topics)
-        self.draw()
-
-    def span(self, seconds: str) -> None:
-        """How much of the past is shown; 0: all of it."""
-        self._span = max(int(seconds), 0)
         self.draw()
 
     def _do(self, deed: str, name: str) -> None:

@@ -15,6 +15,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping
 
 from widgets.ideas.idea import Idea
 from widgets.scene import ABOUT, UP_TO, Scene, SceneShape, group, path, rect, text, wrap
+from widgets.text_column import TextColumn
 
 WIDTH, CARD, HIGH = 372, 108, 80  # px
 ACROSS, DOWN = 20, 22  # px between two cards
@@ -45,12 +46,11 @@ def _card(idea: Idea, answered: bool) -> SceneShape:
     y = (HIGH - 17 * len(names) - 14 * len(told)) / 2 + 12
     look = "paper segment open" if idea.name == CENTRE else "card"
     inside = [rect("card", 0, 0, CARD, HIGH, 8, look=look)]
-    for number, line in enumerate(names):
-        inside.append(text(f"name {number}", CARD / 2, y, line, ABOUT, look="head"))
-        y += 17
-    for number, line in enumerate(told):
-        inside.append(text(f"short {number}", CARD / 2, y, line, ABOUT, look="soft"))
-        y += 14
+    column = TextColumn(CARD / 2, y, 0, 17, ABOUT)
+    column.put("name", names, "head")
+    column.line = 14
+    column.put("short", told, "soft")
+    inside += column.shapes
     if answered:
         inside.append(text("mark", CARD - 5, 15, "✓", UP_TO, look="bold ok"))
     words = f"{idea.name}: {idea.words}" + (" Answered." if answered else "")

@@ -38,7 +38,7 @@ from html import escape
 from pathlib import Path
 from typing import Any, NamedTuple, TypeAlias
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, invalid_request
 from widgets import stills
 from widgets.ledger.basis import with_basis
 from widgets.ledger.chips import COLORS
@@ -247,4 +247,4 @@ def _contradiction(finding: ClaimVerdict) -> str:
 
 
 def _refused(what: str) -> ApiException:
-    return ApiException(ErrorCode.invalid_request, what)
+    return invalid_request(what)

@@ -13,7 +13,8 @@ from collections.abc import Sequence
 
 from widgets.log.ribbon import LEFT
 from widgets.log.transactions import BatchFate, FatedBatch
-from widgets.scene import ABOUT, UP_TO, Act, SceneShape, group, path, rect, text, width_of, wrap
+from widgets.scene import ABOUT, UP_TO, Act, SceneShape, group, path, rect, text, width_of
+from widgets.text_column import TextColumn
 
 MOST = 32  # batches that are looked at
 TOP, HEIGHT, GAP = 28, 40, 5
@@ -54,10 +55,8 @@ def drawn(newest: Sequence[FatedBatch], y: float, right: float) -> tuple[list[Sc
     if skipped and width_of(said := f"{skipped} skipped", 11) < free:
         shapes.append(text("skipped", right, y + 12, said, UP_TO, look="tiny still"))
     y += TOP + HEIGHT + LINE
-    for row, part in enumerate(wrap(SIGNS, right - LEFT, 11)):
-        shapes.append(text(f"signs {row}", LEFT, y, part, look="soft"))
-        y += LINE
-    return shapes, y - LINE + 6
+    signs = TextColumn(LEFT, y, right - LEFT, LINE).write("signs", SIGNS, "soft")
+    return [*shapes, *signs.shapes], signs.y - LINE + 6
 
 
 def _offsets(it: FatedBatch) -> str:

@@ -19,27 +19,9 @@ from engine.storage.compression import decompress
 from engine.storage.control import ControlType
 from widgets.log.fields import ByteField, count, text
 from widgets.log.timestamps import moment
+from widgets.tables import rows_of
 
-_HEADER = (  # in the order of `Header`: bytes, kind, meaning
-    (8, "place", "Offset of the first record as the batch was first written. The leader fills it "
-     "in when it appends, so the CRC leaves it out."),
-    (4, "size", "Bytes that follow this field. By it a reader hops from batch to batch without "
-     "looking inside."),
-    (4, "place", "Epoch of the leader that appended the batch. A follower finds by it where its "
-     "log parts from the leader's. The CRC leaves it out."),
-    (1, "check", "Version of the format: 2 since Kafka 0.11."),
-    (4, "check", "CRC-32C of everything from the attributes to the end of the batch. The broker "
-     "checks it on arrival, the consumer again."),
-    (2, "flags", "From bit 0: three bits of codec, log append time, transactional, control."),
-    (4, "place", "Last offset minus base offset. Compaction takes records away and leaves it."),
-    (8, "time", "What the records' timestamps are counted from."),
-    (8, "time", "The latest timestamp in the batch: the time index is made of it."),
-    (8, "producer", "Who wrote it, if idempotent or transactional. -1: nobody asked for a number."),
-    (2, "producer", "Fences earlier incarnations of the same producer."),
-    (4, "producer", "The producer's own number for the first record: a batch sent twice is stored "
-     "once."),
-    (4, "size", "Records in the batch."),
-)  # fmt: skip
+_HEADER = rows_of(__file__, "header.tsv")  # in the order of `Header`: bytes, kind, meaning
 
 
 def log_fields(data: bytes, at: int = 0, left: int | None = None) -> Iterator[ByteField]:
@@ -105,8 +87,9 @@ def batch_fields(batch: bytes, at: int = 0) -> Iterator[ByteField]:
 def _header_fields(batch: bytes, at: int, header: Header, part: str) -> Iterator[ByteField]:
     for name, number, (size, kind, about) in zip(Header._fields, header, _HEADER, strict=True):
         said = _said(name, number, batch, header)
-        yield ByteField(at, at + size, name.replace("_", " "), said, about, kind, part)
-        at += size
+        end = at + int(size)
+        yield ByteField(at, end, name.replace("_", " "), said, about, kind, part)
+        at = end
 
 
 def _said(name: str, number: int, batch: bytes, header: Header) -> str:

@@ -11,12 +11,11 @@ fields needs no check whether the file is complete.
 Invariant: fields are in order, and each byte is in exactly one of them.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 from widgets.log.timestamps import moment
 
-ABORTED_SIZE = 34  # bytes of an entry of a .txnindex
 SHOWN = 48  # characters of a key or value that are shown as text
 
 
@@ -46,60 +45,61 @@ def count(number: int, noun: str) -> str:
     return f"{number:,} {noun if number == 1 else plural}"
 
 
-def index_fields(data: bytes, base_offset: int, at: int = 0) -> Iterator[ByteField]:
-    """Entries of an .index file, from position `at` on."""
-    offset = "Last offset of the write that this entry points to, minus the file's name."
-    position = "Where in the .log file that write begins."
-    for start, entry, part in _entries(data, at, 8):
-        if len(entry) < 8 or not any(entry):
+class EntryPart(NamedTuple):
+    """A number in an entry of an index file."""
+
+    size: int  # bytes
+    name: str
+    kind: str
+    said: str  # {0}: the number, {1}: what it means
+    about: str
+
+
+OFFSET = "+{0} → offset {1:,}"
+ENTRIES: Mapping[str, tuple[EntryPart, ...]] = {
+    "index": (
+        EntryPart(4, "relative offset", "place", OFFSET, "Last offset of the write that this entry "
+                  "points to, minus the file's name."),
+        EntryPart(4, "position", "size", "byte {0:,}", "Where in the .log file that write begins."),
+    ),
+    "timeindex": (
+        EntryPart(8, "timestamp", "time", "{0} → {1}", "The latest timestamp so far: no record up "
+                  "to this offset is younger."),
+        EntryPart(4, "relative offset", "place", OFFSET, "Last offset of the batch that has it, "
+                  "minus the file's name."),
+    ),
+    "txnindex": (  # the aborted transactions
+        EntryPart(2, "version", "flags", "{0:,}", "Of the form of this entry."),
+        EntryPart(8, "producer id", "producer", "{0:,}", "Whose transaction was aborted."),
+        EntryPart(8, "first offset", "place", "{0:,}", "Of the transaction's first record in this "
+                  "partition."),
+        EntryPart(8, "last offset", "place", "{0:,}", "Of its ABORT marker: what lies between, of "
+                  "this producer, is skipped by read_committed."),
+        EntryPart(8, "last stable offset", "place", "{0:,}", "When it ended, all transactions "
+                  "before this had ended: a search for aborted transactions may stop here."),
+    ),
+}  # fmt: skip
+
+
+def entry_size(kind: str) -> int:
+    return sum(part.size for part in ENTRIES[kind])
+
+
+def entry_fields(kind: str, data: bytes, base_offset: int, at: int = 0) -> Iterator[ByteField]:
+    """The entries of an index file of this kind, from position `at` on."""
+    size = entry_size(kind)
+    for start, entry, part in _entries(data, at, size):
+        if len(entry) < size or not any(entry):
             yield _rest(start, entry, part)
             continue
-        relative, place = entry[:4], entry[4:]
-        found = base_offset + int.from_bytes(relative, "big", signed=True)
-        said = f"+{found - base_offset} → offset {found:,}"
-        yield ByteField(start, start + 4, "relative offset", said, offset, "place", part)
-        said = f"byte {int.from_bytes(place, 'big', signed=True):,}"
-        yield ByteField(start + 4, start + 8, "position", said, position, "size", part)
-
-
-def time_index_fields(data: bytes, base_offset: int, at: int = 0) -> Iterator[ByteField]:
-    """Entries of a .timeindex file, from position `at` on."""
-    newest = "The latest timestamp so far: no record up to this offset is younger."
-    offset = "Last offset of the batch that has it, minus the file's name."
-    for start, entry, part in _entries(data, at, 12):
-        if len(entry) < 12 or not any(entry):
-            yield _rest(start, entry, part)
-            continue
-        time = int.from_bytes(entry[:8], "big", signed=True)
-        said = f"{time} → {moment(time)}"
-        yield ByteField(start, start + 8, "timestamp", said, newest, "time", part)
-        found = base_offset + int.from_bytes(entry[8:], "big", signed=True)
-        said = f"+{found - base_offset} → offset {found:,}"
-        yield ByteField(start + 8, start + 12, "relative offset", said, offset, "place", part)
-
-
-ABORTED = (  # of a transaction in a .txnindex: bytes, name, kind, meaning
-    (2, "version", "flags", "Of the form of this entry."),
-    (8, "producer id", "producer", "Whose transaction was aborted."),
-    (8, "first offset", "place", "Of the transaction's first record in this partition."),
-    (8, "last offset", "place", "Of its ABORT marker: what lies between, of this producer, is "
-     "skipped by read_committed."),
-    (8, "last stable offset", "place", "When it ended, all transactions before this had ended: a "
-     "search for aborted transactions may stop here."),
-)  # fmt: skip
-
-
-def aborted_fields(data: bytes, base_offset: int, at: int = 0) -> Iterator[ByteField]:
-    """Entries of a .txnindex file, from position `at` on: the aborted transactions."""
-    for start, entry, part in _entries(data, at, ABORTED_SIZE):
-        if len(entry) < ABORTED_SIZE or not any(entry):
-            yield _rest(start, entry, part)
-            continue
-        place = 0
-        for size, name, kind, about in ABORTED:
-            number = int.from_bytes(entry[place : place + size], "big", signed=True)
-            begin, place = start + place, place + size
-            yield ByteField(begin, start + place, name, f"{number:,}", about, kind, part)
+        for number in ENTRIES[kind]:
+            raw, entry = entry[: number.size], entry[number.size :]
+            value = int.from_bytes(raw, "big", signed=True)
+            means = moment(value) if number.kind == "time" else base_offset + value
+            said = number.said.format(value, means)
+            end = start + number.size
+            yield ByteField(start, end, number.name, said, number.about, number.kind, part)
+            start = end
 
 
 def _entries(data: bytes, at: int, size: int) -> Iterator[tuple[int, bytes, str]]:

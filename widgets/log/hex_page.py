@@ -21,19 +21,11 @@ from engine.storage.batch import HEADER_SIZE, Header
 from engine.storage.segment import REACH
 from widgets.log.batches import log_fields, torn
 from widgets.log.directory import SegmentFiles, opened
-from widgets.log.fields import (
-    ABORTED_SIZE,
-    ByteField,
-    aborted_fields,
-    index_fields,
-    time_index_fields,
-)
+from widgets.log.fields import ENTRIES, ByteField, entry_fields, entry_size
 from widgets.log.transactions import BatchFate, FatedBatch, fated
 
 ACROSS, ROWS = 16, 12
 SIZE = ACROSS * ROWS
-ENTRY = {"index": 8, "timeindex": 12, "txnindex": ABORTED_SIZE}
-FIELDS = {"index": index_fields, "timeindex": time_index_fields, "txnindex": aborted_fields}
 
 
 class HexPage(NamedTuple):
@@ -83,7 +75,7 @@ def read(path: Path, position: int, room: int = SIZE) -> HexPage:
     if kind == "log":
         batches = _fated(path, size, position, end)
         every = list(takewhile(lambda it: it.start < end, _log(path, size, position, end)))
-    elif kind in ENTRY:
+    elif kind in ENTRIES:
         every = list(_index(path, kind, position, end))
     else:
         about = "Only .log, .index, .timeindex and .txnindex files are explained here."
@@ -122,12 +114,12 @@ def _log(path: Path, size: int, position: int, end: int) -> Iterator[ByteField]:
 
 
 def _index(path: Path, kind: str, position: int, end: int) -> Iterator[ByteField]:
-    base_offset, entry = int(path.name.split(".")[0]), ENTRY[kind]
+    base_offset, entry = int(path.name.split(".")[0]), entry_size(kind)
     start = position - position % entry
     stop = end + -(end - start) % entry
     with opened(path) as fd:
         data = os.pread(fd, stop - start, start)
-    return FIELDS[kind](data, base_offset, start)
+    return entry_fields(kind, data, base_offset, start)
 
 
 def segment_of(path: Path, size: int) -> SegmentFiles:

@@ -14,13 +14,14 @@ from pathlib import Path
 from typing import ClassVar
 
 from engine.browser import crc32c
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.storage.batch import Header
 from widgets import controls
 from widgets.controls import Control
 from widgets.log import hex_page, hex_scene
 from widgets.log.directory import look
-from widgets.log.hex_page import ACROSS, ENTRY, HexPage
+from widgets.log.fields import ENTRIES
+from widgets.log.hex_page import ACROSS, HexPage
 from widgets.log.hex_scene import HexLayout
 from widgets.log.location import LogLocation, Source
 from widgets.log.lookup import find_offset
@@ -127,7 +128,7 @@ class HexView(SceneWidget):
     def moment(self, index: float) -> None:
         """The files as they were at another moment of a recording."""
         if self._place is None or self._place.past is None:
-            raise ApiException(ErrorCode.invalid_request, "this is no recording: it is always now")
+            raise invalid_request("this is no recording: it is always now")
         past = self._place.past
         there = self._turn_to(past, int(index))
         self.shared.tell(self, past.moments[past.index])
@@ -223,9 +224,9 @@ class HexView(SceneWidget):
             byte = int(value, 16).to_bytes(1, "big")
         except (ValueError, OverflowError) as error:
             reason = f"{value!r} is no byte: two hex digits are, such as 6e. Nothing was written."
-            raise ApiException(ErrorCode.invalid_request, reason) from error
+            raise invalid_request(reason) from error
         said = "Nothing was written: this view opens files to read only."
-        raise ApiException(ErrorCode.invalid_request, f"{said} {_what_if(page, at, byte)}")
+        raise invalid_request(f"{said} {_what_if(page, at, byte)}")
 
     # -- drawing -------------------------------------------------------------------------
 
@@ -267,7 +268,7 @@ class HexView(SceneWidget):
 
 def _what_if(page: HexPage, at: int, byte: bytes) -> str:
     """The effect of a changed byte."""
-    if hex_page.kind_of(page.path) in ENTRY:
+    if hex_page.kind_of(page.path) in ENTRIES:
         return "A broker that finds an index wrong would make it anew from the log."
     batch = hex_page.batch_with(page.path, at)
     if batch is None:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import ipywidgets  # type: ignore[import-untyped]
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from widgets import controls
 from widgets.controls import Control
 from widgets.log import batch_lane, ribbon, timestamps
@@ -33,9 +33,10 @@ from widgets.log.ribbon import BOTTOM, LEFT, bytes_in_words
 from widgets.log.segment_history import SegmentHistory, SegmentPiece
 from widgets.log.transactions import FatedBatch, newest
 from widgets.replay.recorded_files import PartitionFiles
-from widgets.scene import Scene, SceneShape, text, wrap
+from widgets.scene import Scene
 from widgets.shared_time import SharedTime
 from widgets.stage import SceneWidget
+from widgets.text_column import TextColumn
 
 if TYPE_CHECKING:
     from plotly.graph_objects import Figure  # type: ignore[import-untyped]
@@ -148,7 +149,7 @@ class SegmentView(SceneWidget):
         """The files as they were at another moment of a recording."""
         past = self._place.past
         if past is None:
-            raise ApiException(ErrorCode.invalid_request, "this is no recording: it is always now")
+            raise invalid_request("this is no recording: it is always now")
         self._turn_to(past, int(index))
         self.shared.tell(self, past.moments[past.index])
 
@@ -308,9 +309,11 @@ class SegmentView(SceneWidget):
             lane, y = batch_lane.drawn(self._newest, y, right)
             shapes += lane
             lines.append((HINT, "soft"))
-        told, bottom = _lines(lines, y + LINE, right - LEFT)
+        told = TextColumn(LEFT, y + LINE, right - LEFT, LINE)
+        for number, (words, look) in enumerate(lines):
+            told.write(f"line {number}", words, look)
         title = f"{self.name}: {facts}"
-        picture = Scene(self.width, bottom, [*shapes, *told], title=title, says=says)
+        picture = Scene(self.width, told.y, [*shapes, *told.shapes], title=title, says=says)
         self.show(picture, self._controls())
 
     def _controls(self) -> list[Control]:
@@ -347,12 +350,3 @@ def _words(lookup: IndexLookup, shown: int) -> tuple[str, str]:
         return lookup.words, lookup.cost
     step = f"Step {shown} of {len(lookup.steps)}, {lookup.asked}."
     return lookup.steps[shown - 1].words, step
-
-
-def _lines(lines: list[tuple[str, str]], y: float, room: float) -> tuple[list[SceneShape], float]:
-    shapes: list[SceneShape] = []
-    for words, look in lines:
-        for line in wrap(words, room, 11 if look == "soft" else 12, look == "bold"):
-            shapes.append(text(f"line{len(shapes)}", LEFT, y, line, look=look))
-            y += LINE
-    return shapes, y

@@ -22,8 +22,9 @@ from collections.abc import Iterable
 
 from widgets.log.fields import count
 from widgets.measure.machine import machine
-from widgets.scene import ABOUT, Scene, SceneShape, fit, line, rect, text, width_of, wrap
+from widgets.scene import ABOUT, Scene, SceneShape, fit, line, rect, text, width_of
 from widgets.stage import SceneWidget
+from widgets.text_column import TextColumn
 
 MARGIN, ROW, BARS = 16, 84, 40  # px: from row to row, and the height of the largest bar
 DECADE = 10  # bars for each power of ten
@@ -85,11 +86,10 @@ class LatencyView(SceneWidget):
             y += BARS + 14
         shapes += axis.shapes(y)
         y += 34
-        for place, words in enumerate(wrap(self.machine, room, 11)):
-            shapes.append(text(f"machine {place}", MARGIN, y, words, look="tiny"))
-            y += 16
+        column = TextColumn(MARGIN, y, room, 16).write("machine", self.machine, "tiny")
+        shapes += column.shapes
         said = "; ".join(f"{name}: {told(found)}" for name, found in self.latencies.items())
-        return Scene(self.width, y, shapes, title=f"{self.title}. {said or EMPTY}")
+        return Scene(self.width, column.y, shapes, title=f"{self.title}. {said or EMPTY}")
 
 
 class LatencyAxis:
@@ -127,11 +127,9 @@ def _heading(
     if start + width_of(words, 11) <= room:
         shapes.append(text(f"told {name}.0", MARGIN + start, y + 14, words, look="tiny"))
         return y + 22
-    y += 18
-    for place, each in enumerate(wrap(words, room, 11)):
-        shapes.append(text(f"told {name}.{place}", MARGIN, y + 14, each, look="tiny"))
-        y += 16
-    return y + 6
+    column = TextColumn(MARGIN, y + 32, room, 16).write(f"told {name}", words, "tiny")
+    shapes += column.shapes
+    return column.y - 8
 
 
 def _histogram(axis: LatencyAxis, name: str, found: list[float], base: float) -> list[SceneShape]:

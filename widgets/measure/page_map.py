@@ -20,10 +20,11 @@ import os
 from pathlib import Path
 from typing import ClassVar, NamedTuple
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from widgets import controls
-from widgets.scene import Scene, SceneShape, fit, rect, text, wrap
+from widgets.scene import Scene, SceneShape, fit, rect, text
 from widgets.stage import SceneWidget
+from widgets.text_column import TextColumn
 
 PAGE = mmap.PAGESIZE
 MARGIN, ROW, BAR, COLUMN = 16, 52, 18, 4  # px
@@ -88,7 +89,7 @@ class PageMap(SceneWidget):
         """Keep which pages are in memory now; how many that are."""
         with self.lock:
             if len(self.moments) >= KEPT:
-                raise ApiException(ErrorCode.invalid_request, f"there is room for {KEPT} moments")
+                raise invalid_request(f"there is room for {KEPT} moments")
             self._now = resident(self.path)
             self.moments.append(PageMoment(words, self._now))
             self.draw()
@@ -128,11 +129,10 @@ class PageMap(SceneWidget):
             shapes += _bars(place, each.pages, columns, (MARGIN, y + 22, room))
             y += ROW
         one = "one page (4 KB)" if columns == most else f"{most / columns:,.0f} pages of 4 KB"
-        for place, words in enumerate(wrap(WORDS.format(one), room, 11)):
-            shapes.append(text(f"legend {place}", MARGIN, y + 14, words, look="tiny"))
-            y += 16
+        legend = TextColumn(MARGIN, y + 14, room, 16).write("legend", WORDS.format(one), "tiny")
         said = f"{moments[-1].told} of {self.path.name}"
-        return Scene(self.width, y + 8, shapes, title=said, says=said)
+        shapes += legend.shapes
+        return Scene(self.width, legend.y - 6, shapes, title=said, says=said)
 
 
 def _bars(

@@ -15,8 +15,9 @@ on.
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from widgets.scene import ABOUT, Scene, SceneShape, fit, group, line, path, rect, text, wrap
+from widgets.scene import ABOUT, Scene, SceneShape, fit, group, line, path, rect, text
 from widgets.stage import SceneWidget
+from widgets.text_column import TextColumn
 
 MARGIN, GAP, TOP = 16, 14, 12.0  # px
 LEAST, HIGH = 270, 168  # px: the least width of a panel, and its height
@@ -65,12 +66,9 @@ class PathOfAByte(SceneWidget):
             x, y = MARGIN + column * (wide + GAP), TOP + row * (HIGH + GAP)
             label = f"{name}: {copies.words}"
             shapes.append(group(f"way {name}", x, y, _panel(name, copies, wide), label=label))
-        y += HIGH + 22
-        for place, words in enumerate(wrap(WORDS, room, 11)):
-            shapes.append(text(f"words {place}", MARGIN, y, words, look="tiny"))
-            y += 16
+        below = TextColumn(MARGIN, y + HIGH + 22, room, 16).write("words", WORDS, "tiny")
         said = "; ".join(f"{name}: {copies.words}" for name, copies in self.ways.items())
-        return Scene(self.width, y, shapes, title=said)
+        return Scene(self.width, below.y, [*shapes, *below.shapes], title=said)
 
 
 def _panel(name: str, copies: CopyCount, wide: float) -> list[SceneShape]:

@@ -18,20 +18,9 @@ from collections.abc import Mapping, Sequence
 from statistics import median
 
 from widgets.measure.machine import machine
-from widgets.scene import (
-    ABOUT,
-    FROM,
-    UP_TO,
-    Scene,
-    SceneShape,
-    fit,
-    line,
-    rect,
-    text,
-    width_of,
-    wrap,
-)
+from widgets.scene import ABOUT, FROM, UP_TO, Scene, SceneShape, fit, line, rect, text, width_of
 from widgets.stage import SceneWidget
+from widgets.text_column import TextColumn
 
 MARGIN, NARROW = 16, 600  # px
 ROW, BAR = 30, 12  # px: from row to row, and the height of a bar
@@ -79,11 +68,10 @@ class RatioBars(SceneWidget):
             else:
                 shapes.append(text(f"name {name}", left - 18, y + 14, words, UP_TO))
             shapes += _row(axis, name, each, y + 4)
-        for place, words in enumerate(wrap(self.machine, self.width - 2 * MARGIN, 11)):
-            shapes.append(text(f"machine {place}", MARGIN, bottom + 18, words, look="tiny"))
-            bottom += 16
+        column = TextColumn(MARGIN, bottom + 18, self.width - 2 * MARGIN, 16)
+        shapes += column.write("machine", self.machine, "tiny").shapes
         said = "; ".join(f"{name}: {times(median(it))}" for name, it in self.ratios.items())
-        return Scene(self.width, bottom + 14, shapes, title=f"{self.title}. {said}")
+        return Scene(self.width, column.y - 4, shapes, title=f"{self.title}. {said}")
 
     def _range(self) -> tuple[float, float]:
         """Round numbers below and above all; 1 is always among them."""

@@ -85,7 +85,7 @@ def _bytes(rate: float) -> str:
     return f"{rate / size:,.3g} {unit}" if rate < 100 * size else f"{rate / size:,.0f} {unit}"
 
 
-class ThrottleGauge(Playback):
+class ThrottleGauge(Playback[ViewMoment]):
     def __init__(self, source: Any, *, title: str = "Quotas") -> None:
         """`source`: an engine.Cluster, a Recording of one, or a simulator's trace."""
         super().__init__(name=title)
@@ -97,7 +97,7 @@ class ThrottleGauge(Playback):
         run_source = self.run_source
         for state in run_source.between(run_source.start, run_source.end):
             self.see(state)
-        self._drawn = ()  # the first picture had no room
+        self._drawn = None  # the first picture had no room
         self.draw()
 
     def see(self, state: ClusterState) -> None:
@@ -107,14 +107,17 @@ class ThrottleGauge(Playback):
     def clients(self) -> list[ThrottledClient]:
         return [*clients(self.moment().state)]
 
+    def view_state(self) -> ViewMoment:
+        return self.moment()
+
     def headline(self, moment: ViewMoment) -> str:
         found = [*clients(moment.state)]
         waiting = [each for each in found if each.throttle_ms]
         return f"{len(waiting)} of {len(found)} wait · the mark is the quota" if found else NOBODY
 
-    def gist(self, moment: ViewMoment, waits: bool) -> tuple[object, ...]:
+    def gist(self, moment: ViewMoment) -> tuple[object, ...]:
         told = tuple(clients(moment.state)), self._most, len(moment.story.lines)
-        return *told, moment.at // (1000 if moment.live else 100), moment.playing
+        return *told, moment.at // (1000 if moment.live else 100)
 
     def painted(self, moment: ViewMoment) -> Scene:
         found = [*clients(moment.state)]

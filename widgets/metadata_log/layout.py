@@ -7,7 +7,7 @@ On a page of less than 720 px, what a record says is on a second line.
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from engine.cluster.kraft.metadata_log_reader import MetadataLogEntry
@@ -24,30 +24,25 @@ CELL = 17  # px
 
 
 @dataclass(frozen=True)
-class MetadataLogViewState:
-    moment: ViewMoment
-    history: MetadataLogHistory
-    choice: LogSelection
-    is_recorded: bool = True  # False: the recording was made without the log
-
-    @property
-    def width(self) -> float:
-        return self.moment.width
+class MetadataLogViewState(ViewMoment):
+    history: MetadataLogHistory = field(kw_only=True)
+    choice: LogSelection = field(kw_only=True)
+    is_recorded: bool = field(kw_only=True)  # False: the recording was made without the log
 
     @cached_property
     def log(self) -> LogMoment:
-        return self.history.at(None if self.moment.live else self.moment.at)
+        return self.history.at(None if self.live else self.at)
 
     @cached_property
     def mark(self) -> int:
         """The high watermark: the highest that a controller knows."""
-        marks = (it.high_watermark for it in self.moment.state.controllers.values())
+        marks = (it.high_watermark for it in self.state.controllers.values())
         return max(marks, default=self.log.end)
 
     @property
     def start(self) -> int:
         """The first offset that the controllers still have: before it there is the snapshot."""
-        starts = (it.log_start for it in self.moment.state.controllers.values())
+        starts = (it.log_start for it in self.state.controllers.values())
         return min(starts, default=0)
 
     @property
@@ -76,7 +71,7 @@ class MetadataLogViewState:
         return found if found is not None and found.number <= self.log.number else None
 
     def is_news(self, entry: MetadataLogEntry) -> bool:
-        return 0 <= self.moment.at - entry.at < NEWS_MS
+        return 0 <= self.at - entry.at < NEWS_MS
 
     # -- columns ---------------------------------------------------------------------------
 
@@ -110,5 +105,5 @@ class MetadataLogViewState:
         return self.left + (300 if self.wide else 74)
 
     @property
-    def says(self) -> float:
+    def words(self) -> float:
         return self.left + (420 if self.wide else 74)

@@ -22,6 +22,7 @@ from typing import NamedTuple
 from engine.cluster.kraft.metadata_log_reader import MetadataLogEntry
 from widgets.metadata_log.history import LogMoment
 from widgets.metadata_log.words import GROUPS, NO_OP, RecordSubject, TopicNames, subject
+from widgets.row_window import RowWindow
 
 
 class LogRowKind(Enum):
@@ -113,16 +114,10 @@ def _things(log: LogMoment, group: str, topics: TopicNames) -> Iterator[LogRow]:
 
 def window(found: Sequence[LogRow], room: int, first: int | None) -> list[LogRow]:
     """As many rows as there is room for: from `first` on, or the last ones."""
-    if len(found) <= room:
-        return [*found]
-    last = len(found) - room + 1  # the first row of a page that ends with the last row
-    first = last if first is None else min(max(first, 0), last)
-    first = 0 if first <= 1 else first
-    end = first + room - (first > 0) - (first < last)
-    shown = [*found[first:end]]
-    if first:
-        back = max(first - room + 3, 0)
-        shown = [LogRow(LogRowKind.MORE, number=first, first=back), *shown]
-    if end < len(found):
-        shown.append(LogRow(LogRowKind.MORE, number=len(found) - end, first=end - 1))
+    page = RowWindow.of(len(found), room, len(found) if first is None else first)
+    shown = [*found[page.begin : page.end]]
+    if page.above:
+        shown.insert(0, LogRow(LogRowKind.MORE, number=page.above, first=page.back))
+    if page.below:
+        shown.append(LogRow(LogRowKind.MORE, number=page.below, first=page.end - 1))
     return shown

@@ -34,8 +34,8 @@ from widgets.scene import (
     rect,
     text,
     width_of,
-    wrap,
 )
+from widgets.text_column import TextColumn
 
 EDGE = 20  # px, beside the timeline
 LINES = 4  # of what happened, below the timeline
@@ -69,24 +69,22 @@ def picture(state: MetadataLogViewState) -> Scene:
     shapes += [
         *opened,
         line("edge", 0, y, width, y, look="rule"),
-        *timeline.drawn(state.moment, EDGE, y + 6, width - 2 * EDGE),
+        *timeline.drawn(state, EDGE, y + 6, width - 2 * EDGE),
     ]
     story, y = _story(state, y + 6 + timeline.HEIGHT)
-    legend = wrap(LEGEND, width - 2 * state.left, 11)
-    shapes += story
-    for number, part in enumerate(legend):
-        shapes.append(text(f"legend {number}", state.left, y + 18 + 15 * number, part, look="soft"))
+    legend = TextColumn(state.left, y + 18, width - 2 * state.left, 15)
+    legend.write("legend", LEGEND, "soft")
+    shapes += [*story, *legend.shapes]
     newest = state.history.entries[state.log.number - 1] if state.log.number else None
     says = told(newest, state.history.topics) if newest and newest.record != "NoOpRecord" else ""
-    height = y + 18 + 15 * len(legend)
-    return Scene(width, height, shapes, title=f"The metadata log: {about(state)}", says=says)
+    return Scene(width, legend.y, shapes, title=f"The metadata log: {about(state)}", says=says)
 
 
 def about(state: MetadataLogViewState) -> str:
     """Who leads, how far, and how much there is."""
     if not state.log.records:
         return "no record yet"
-    leads = [id for id, it in state.moment.state.controllers.items() if it.is_active]
+    leads = [id for id, it in state.state.controllers.items() if it.is_active]
     who = f"{name_of(leads[-1])} leads" if leads else "nobody leads"
     records = count(len(state.log.records), "record")
     return f"epoch {state.epoch} · {who} · {records} · committed up to offset {state.mark}"
@@ -170,7 +168,7 @@ def _cell(entry: MetadataLogEntry, *, committed: bool) -> list[SceneShape]:
 
 def _subject(state: MetadataLogViewState, name: str, struck: str) -> list[SceneShape]:
     if state.wide:
-        x, room = state.about - state.left, state.says - state.about - 10
+        x, room = state.about - state.left, state.words - state.about - 10
         return [text("about", x, 16, fit(name, room, 12), look=struck.strip())]
     room = state.right - state.record - 150
     x = state.right - state.left
@@ -178,8 +176,8 @@ def _subject(state: MetadataLogViewState, name: str, struck: str) -> list[SceneS
 
 
 def _says(state: MetadataLogViewState, words: str, struck: str = "") -> list[SceneShape]:
-    x, y = state.says - state.left, 16 if state.wide else 31
-    room = state.right - state.says
+    x, y = state.words - state.left, 16 if state.wide else 31
+    room = state.right - state.words
     look = "soft" + (" bad" if "bad" in struck else "")
     return [text("says", x, y, fit(words, room, 11), look=look)] if words else []
 
@@ -208,7 +206,7 @@ def _thing(state: MetadataLogViewState, row: LogRow, y: float) -> list[SceneShap
         shapes.append(group(f"record {entry.number}", x, y, inside, label=label, acts=acts))
         x += wide + 4
     says = f"{short_name(newest)}: {summary(newest)}"
-    start = max(state.says, x + 10) if state.wide else state.left
+    start = max(state.words, x + 10) if state.wide else state.left
     shapes.append(text(f"says {row.about.name}", start, y + (16 if state.wide else 31),
                        fit(says, state.right - start, 11), look="soft"))  # fmt: skip
     return shapes
@@ -290,5 +288,5 @@ def _glows(state: MetadataLogViewState, first: float) -> list[SceneShape]:
 def _story(state: MetadataLogViewState, y: float) -> tuple[list[SceneShape], float]:
     """What happened last: with the times of all views of this run."""
     foot = y + 20 + LINES * (event_list.LINE + event_list.PAD)
-    shapes = event_list.newest(state.moment, state.left, y + 8, state.right - state.left, foot)
+    shapes = event_list.newest(state, state.left, y + 8, state.right - state.left, foot)
     return shapes, foot if shapes else y

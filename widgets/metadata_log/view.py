@@ -11,22 +11,22 @@ the clock is that of all views of the cluster.
 from typing import Any, ClassVar
 
 from engine.cluster.kraft.metadata_log_reader import LOG_TRACK, MetadataLogReader
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from widgets import controls, palette
 from widgets.controls import Control
 from widgets.metadata_log.history import MetadataLogHistory, recorded_log
-from widgets.metadata_log.layout import NEWS_MS, MetadataLogViewState
+from widgets.metadata_log.layout import MetadataLogViewState
 from widgets.metadata_log.rows import LogSelection
 from widgets.metadata_log.scene import about, picture
 from widgets.metadata_log.words import NO_OP
-from widgets.moment import ViewMoment
 from widgets.playback import TIME, Playback
 from widgets.scene import Scene
+from widgets.view import redraws
 
 OWN = frozenset({"choose", "shut", "only", "fold", "scroll"})
 
 
-class MetadataLogView(Playback):
+class MetadataLogView(Playback[MetadataLogViewState]):
     _css = palette.for_pages("znodes.css")
 
     ACTS: ClassVar[frozenset[str]] = TIME | OWN
@@ -54,63 +54,55 @@ class MetadataLogView(Playback):
         super()._catch_up()
         self._catch_up_log()
 
-    def view_state(self, moment: ViewMoment) -> MetadataLogViewState:
+    def view_state(self) -> MetadataLogViewState:
         is_recorded = self._reader is not None or bool(self.history.last)
-        return MetadataLogViewState(moment, self.history, self.choice, is_recorded)
+        log = {"history": self.history, "choice": self.choice, "is_recorded": is_recorded}
+        return MetadataLogViewState(**self.facts() | log)
 
-    def painted(self, moment: ViewMoment) -> Scene:
-        return picture(self.view_state(moment))
+    def painted(self, state: MetadataLogViewState) -> Scene:
+        return picture(state)
 
-    def headline(self, moment: ViewMoment) -> str:
-        return about(self.view_state(moment))
+    def headline(self, state: MetadataLogViewState) -> str:
+        return about(state)
 
-    def able(self, now: bool) -> frozenset[str]:
-        return self.ACTS
+    def gist(self, state: MetadataLogViewState) -> tuple[object, ...]:
+        glows = [it.number for it in state.log.records.values() if state.is_news(it)]
+        return *super().gist(state), state.log.number, repr(self.choice), tuple(glows)
 
-    def gist(self, moment: ViewMoment, waits: bool) -> tuple[object, ...]:
-        log = self.view_state(moment).log
-        glows = [it.number for it in log.records.values() if 0 <= moment.at - it.at < NEWS_MS]
-        return *super().gist(moment, waits), log.number, repr(self.choice), tuple(glows)
-
-    def offers(self, moment: ViewMoment) -> list[Control]:
-        folded = self.choice.folded
+    def offers(self, state: MetadataLogViewState) -> list[Control]:
         label = "fold the records by what they change"
-        return [controls.button("fold", "by thing", label, pressed=folded)]
+        fold = controls.button("fold", "by thing", label, pressed=self.choice.folded)
+        return [fold, *super().offers(state)]
 
     # -- choosing --------------------------------------------------------------------------
 
+    @redraws
     def choose(self, number: float) -> None:
         """Show a record in full; a second call with the same one closes it."""
         if not 1 <= int(number) <= self.history.last:
-            raise ApiException(ErrorCode.invalid_request, f"there is no entry {number:g}")
-        with self.lock:
-            self.choice.opened = 0 if int(number) == self.choice.opened else int(number)
-            self.draw()
+            raise invalid_request(f"there is no entry {number:g}")
+        self.choice.opened = 0 if int(number) == self.choice.opened else int(number)
 
+    @redraws
     def shut(self) -> None:
-        with self.lock:
-            self.choice.opened = 0
-            self.draw()
+        self.choice.opened = 0
 
+    @redraws
     def only(self, name: str) -> None:
         """Show only records about things of this group; with "" all of them."""
-        with self.lock:
-            self.choice.group = "" if name == self.choice.group else str(name)
-            self.choice.first = None
-            self.draw()
+        self.choice.group = "" if name == self.choice.group else str(name)
+        self.choice.first = None
 
+    @redraws
     def fold(self) -> None:
         """Show each thing with its records; or the records as they come."""
-        with self.lock:
-            self.choice.folded = not self.choice.folded
-            self.choice.first = None
-            self.draw()
+        self.choice.folded = not self.choice.folded
+        self.choice.first = None
 
+    @redraws
     def scroll(self, first: float) -> None:
         """Show other rows, from this one on. After the next selection it follows the log again."""
-        with self.lock:
-            self.choice.first = max(int(first), 0)
-            self.draw()
+        self.choice.first = max(int(first), 0)
 
     # -- time ------------------------------------------------------------------------------
 

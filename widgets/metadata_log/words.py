@@ -11,10 +11,11 @@ from typing import Any, NamedTuple
 from engine.cluster.kraft.metadata_log_reader import MetadataEntryKind, MetadataLogEntry
 from engine.cluster.link_faults import FIRST_CONTROLLER, controller
 from engine.metadata.image_tree import LEVELS
+from widgets.tables import rows_of
 
 Fields = Mapping[str, Any]
 TopicNames = Mapping[str, str]  # by topic id
-NO_OP, LEADER_CHANGE = "NoOpRecord", "LeaderChangeMessage"
+NO_OP = "NoOpRecord"
 MIGRATION_STATES = ("NONE", "MIGRATION", "PRE_MIGRATION", "POST_MIGRATION")
 RESOURCES = {2: "topic", 4: "broker"}
 UNTOLD = frozenset({"partitionId", "topicId", "brokerId", "controllerId", "id"})  # of a subject
@@ -52,68 +53,30 @@ def _resource(fields: Fields, topics: TopicNames) -> str:
     return f"{kind} {fields['resourceName'] or '(all)'}"
 
 
-def _named(name: str) -> Callable[[Fields, TopicNames], str]:
-    return lambda fields, topics: name
+def _controller(fields: Fields, topics: TopicNames) -> str:
+    return controller(fields["controllerId"] - FIRST_CONTROLLER + 1)
 
 
-def _field(name: str) -> Callable[[Fields, TopicNames], str]:
-    return lambda fields, topics: str(fields[name])
+NAMES = {  # in the table: (partition); .principal is a field; anything else is the name itself
+    "(partition)": _partition,
+    "(topic)": _topic,
+    "(broker)": _broker,
+    "(resource)": _resource,
+    "(controller)": _controller,
+}
 
 
-QUORUM = _named("the quorum")
+def _name(told: str) -> Callable[[Fields, TopicNames], str]:
+    if told.startswith("."):
+        return lambda fields, topics: str(fields[told[1:]])
+    return NAMES.get(told, lambda fields, topics: told)
+
+
 MEANINGS: Mapping[str, RecordMeaning] = {
-    "RegisterBrokerRecord": RecordMeaning(
-        "brokers", _broker, "A broker has registered. Its epoch is the offset of this record. It "
-        "is fenced until it has read the log up to here."),
-    "UnregisterBrokerRecord": RecordMeaning(
-        "brokers", _broker, "An administrator has removed a broker that is gone for good."),
-    "FenceBrokerRecord": RecordMeaning("brokers", _broker, "The broker leads nothing any more."),
-    "UnfenceBrokerRecord": RecordMeaning("brokers", _broker, "The broker may lead again."),
-    "BrokerRegistrationChangeRecord": RecordMeaning(
-        "brokers", _broker, "A registered broker is fenced (1), is not any more (-1), or asks to "
-        "stop in order. With ZooKeeper its znode would come or go."),
-    "RegisterControllerRecord": RecordMeaning(
-        "controllers", lambda fields, topics: controller(
-            fields["controllerId"] - FIRST_CONTROLLER + 1),
-        "A controller says where it listens, and whether it is ready for a migration."),
-    "TopicRecord": RecordMeaning(
-        "topics", _topic, "A topic has a name, and an id that no other topic will ever have."),
-    "RemoveTopicRecord": RecordMeaning("topics", _topic, "The topic with all its partitions."),
-    "PartitionRecord": RecordMeaning(
-        "partitions", _partition, "A partition with all that it has: where its replicas are, who "
-        "leads, who is in sync. With ZooKeeper: its state znode, created."),
-    "PartitionChangeRecord": RecordMeaning(
-        "partitions", _partition, "Only what has changed: a new leader, another ISR, other "
-        "replicas. With ZooKeeper: its state znode, written again as a whole."),
-    "ConfigRecord": RecordMeaning(
-        "configs", _resource, "One key of a configuration. Without a value: it is as by default."),
-    "ClientQuotaRecord": RecordMeaning("quotas", _named("a quota"), "How much a client may do."),
-    "AccessControlEntryRecord": RecordMeaning("acls", _field("principal"), "What somebody may do."),
-    "RemoveAccessControlEntryRecord": RecordMeaning("acls", _field("id"), "Not any more."),
-    "UserScramCredentialRecord": RecordMeaning("users", _field("name"), "How a user proves it."),
-    "RemoveUserScramCredentialRecord": RecordMeaning("users", _field("name"), "Not any more."),
-    "DelegationTokenRecord": RecordMeaning("users", _field("owner"), "A token for a while."),
-    "RemoveDelegationTokenRecord": RecordMeaning("users", _field("tokenId"), "Not any more."),
-    "FeatureLevelRecord": RecordMeaning(
-        "features", _field("name"), "Which records and requests this cluster may use."),
-    "ProducerIdsRecord": RecordMeaning(
-        "producer ids", _broker, "A broker got a block of a thousand ids for producers."),
-    "ZkMigrationStateRecord": RecordMeaning(
-        "migration", _named("from ZooKeeper"), "PRE_MIGRATION: the tree is not copied yet. "
-        "MIGRATION: it is, and each change is written to both. POST_MIGRATION: ZooKeeper is not "
-        "asked any more, and there is no way back."),
-    "BeginTransactionRecord": RecordMeaning(
-        "quorum", QUORUM, "Records from here to EndTransaction are applied together."),
-    "EndTransactionRecord": RecordMeaning("quorum", QUORUM, "Apply what came since the beginning."),
-    "AbortTransactionRecord": RecordMeaning("quorum", QUORUM, "Forget it, since the beginning."),
-    LEADER_CHANGE: RecordMeaning(
-        "quorum", QUORUM, "The first record of an epoch: who leads, and who voted for it. It is "
-        "committed when a majority has it, and with it all before."),
-    NO_OP: RecordMeaning(
-        "quorum", QUORUM, "Nothing has changed for half a second. Once it is committed, everybody "
-        "knows that all before it is."),
-}  # fmt: skip
-OTHERS = RecordMeaning("others", _named("something else"), "")
+    record: RecordMeaning(group, _name(name), purpose)
+    for record, group, name, purpose in rows_of(__file__, "records.tsv")
+}
+OTHERS = RecordMeaning("others", _name("something else"), "")
 GROUPS = tuple(dict.fromkeys(meaning.group for meaning in (*MEANINGS.values(), OTHERS)))
 
 

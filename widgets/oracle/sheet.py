@@ -16,6 +16,7 @@ from typing import Any
 from engine.table import Table, words
 from oracle.situation import OracleQuestion
 from widgets.scene import ABOUT, Act, SceneShape, circle, group, line, rect, text, wrap
+from widgets.text_column import TextColumn
 
 MARGIN, LINE, GAP = 16, 19, 12
 LETTERS = "ABCDEF"
@@ -44,10 +45,9 @@ class QuestionSheet:
     def _write(
         self, key: str, said: str, look: str = "", size: float = 12, x: float = MARGIN
     ) -> None:
-        bold = look.startswith(("head", "bold"))
-        for place, each in enumerate(wrap(said, self.width - x - MARGIN, size, bold)):
-            self.shapes.append(text(f"{key}.{place}", x, self.height, each, look=look))
-            self.height += LINE
+        column = TextColumn(x, self.height, self.width - x - MARGIN, LINE)
+        self.shapes += column.write(key, said, look, size=size).shapes
+        self.height = column.y
 
     def _situation(self) -> None:
         self.height += 14
@@ -106,28 +106,22 @@ class QuestionSheet:
     def _answer(self, place: int, x: float, y: float, wide: float, high: float) -> SceneShape:
         option = self.question.options[place]
         look, status, belief = self._told(place)
-        marked = bool(status)
+        right = status[:1] == "✓"
         inside = [
             rect("box", 0, 0, wide, high, 10, look=look),
-            circle("dot", MARGIN + 10, 31, 11, look="alive" if status[:1] == "✓" else "paper"),
+            circle("dot", MARGIN + 10, 31, 11, look="alive" if right else "paper"),
             text("letter", MARGIN + 10, 35, LETTERS[place], ABOUT,
-                 look="letter leader" if status[:1] == "✓" else "soft bold"),
+                 look="letter leader" if right else "soft bold"),
         ]  # fmt: skip
-        top = 36.0
-        for number, each in enumerate(wrap(option.text, wide - 2 * MARGIN - 34, 14, bold=True)):
-            inside.append(text(f"words.{number}", MARGIN + 34, top, each, look="head"))
-            top += LINE
-        top += 5
-        if marked:
-            good = "bold ok" if status[0] == "✓" else "bold bad"
-            inside.append(text("status", MARGIN, top, status, look=good))
-            top += LINE
-        for number, each in enumerate(wrap(belief, wide - 2 * MARGIN, 12) if belief else []):
-            inside.append(text(f"belief.{number}", MARGIN, top, each, look="small"))
-            top += 16.5
+        column = TextColumn(MARGIN + 34, 36, wide - 2 * MARGIN - 34, LINE)
+        column.write("words", option.text, "head")
+        column.x, column.y, column.room = MARGIN, column.y + 5, wide - 2 * MARGIN
+        column.put("status", [status] if status else [], "bold ok" if right else "bold bad")
+        column.line = 16.5
+        column.write("belief", belief, "small", size=12)
         acts = () if self.choice is not None else (Act("answer", place, option.text),)
         label = ". ".join(it for it in (option.text, status.lstrip("✓✗ "), belief) if it)
-        return group(f"answer {place}", x, y, inside, label=label, acts=acts)
+        return group(f"answer {place}", x, y, inside + column.shapes, label=label, acts=acts)
 
     def _why(self, section: str) -> None:
         self.height += 8

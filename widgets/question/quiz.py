@@ -29,10 +29,11 @@ from dataclasses import dataclass
 from html import escape
 from typing import ClassVar
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from widgets.progress.record import progress_file, running_cell
 from widgets.scene import ABOUT, Act, Scene, SceneShape, circle, group, rect, text, wrap
 from widgets.stage import SceneWidget
+from widgets.text_column import TextColumn
 
 MARGIN, GAP = 16, 12
 LINE = 19  # from one line to the next
@@ -64,10 +65,12 @@ class Question:
     def __init__(self, text: str, answers: Mapping[str, str], *hints: str) -> None:
         """`answers`: each with the sentence that says why it is so, or why not."""
         if not 2 <= len(answers) <= len(LETTERS):
-            raise _refused(f"a question has two to four answers, not {len(answers)}: {text}")
+            raise invalid_request(f"a question has two to four answers, not {len(answers)}: {text}")
         mute = [answer for answer, why in answers.items() if not why.strip()]
         if mute:
-            raise _refused(f"the answer {mute[0]!r} needs a sentence that says why, or why not")
+            raise invalid_request(
+                f"the answer {mute[0]!r} needs a sentence that says why, or why not"
+            )
         self.text, self.answers, self.hints = text, dict(answers), hints
         self.hinted = 0  # how many hints were asked for
         self.chosen: str | None = None
@@ -76,7 +79,7 @@ class Question:
     def choose(self, answer: str) -> None:
         self._check(answer)
         if self.truth is not None:
-            raise _refused("the outcome is known; run the question's cell to be asked again")
+            raise invalid_request("the outcome is known; run the question's cell to be asked again")
         self.chosen = answer
 
     def tell(self, truth: str) -> PredictionResult:
@@ -87,7 +90,7 @@ class Question:
 
     def _check(self, answer: str) -> None:
         if answer not in self.answers:
-            raise _refused(f"{answer!r} is none of the answers: {', '.join(self.answers)}")
+            raise invalid_request(f"{answer!r} is none of the answers: {', '.join(self.answers)}")
 
     def _words(self, truth: str) -> str:
         so = f"{truth}. {self.answers[truth]}"
@@ -117,7 +120,7 @@ class Quiz(SceneWidget):
     def __init__(self, *questions: Question, name: str = "Quiz") -> None:
         super().__init__(name=name)
         if not questions:
-            raise _refused("a quiz has at least one question")
+            raise invalid_request("a quiz has at least one question")
         self.questions = questions
         self._place = running_cell()
         self.draw()
@@ -155,7 +158,9 @@ class Quiz(SceneWidget):
 
     def _question(self, number: str) -> Question:
         if not number.isdecimal() or not 1 <= int(number) <= len(self.questions):
-            raise _refused(f"there is no question {number!r}, only 1 to {len(self.questions)}")
+            raise invalid_request(
+                f"there is no question {number!r}, only 1 to {len(self.questions)}"
+            )
         return self.questions[int(number) - 1]
 
     def words(self) -> dict[str, str]:
@@ -188,19 +193,16 @@ class Sheet:
         self.question, self.number, self.width = question, number, width
         self.shapes: list[SceneShape] = []
         self.height = 28.0  # the first baseline; in the end, where it all ends
-        self._write("question", question.text, "head", 14, bold=True)
+        self._write("asked", question.text, "head", 14)
         self._answers()
         if question.hints:
             self._hints()
         self.height += 4
 
-    def _write(self, key: str, words: str, look: str, size: float = 12, bold: bool = False) -> None:
-        for place, each in enumerate(self._lines(words, size, bold)):
-            self.shapes.append(text(f"{key}.{place}", MARGIN, self.height, each, look=look))
-            self.height += LINE
-
-    def _lines(self, words: str, size: float = 12, bold: bool = False) -> list[str]:
-        return wrap(words, self.width - 2 * MARGIN, size, bold)
+    def _write(self, key: str, words: str, look: str, size: float = 12) -> None:
+        column = TextColumn(MARGIN, self.height, self.width - 2 * MARGIN, LINE)
+        self.shapes += column.write(key, words, look, size=size).shapes
+        self.height = column.y
 
     def _answers(self) -> None:
         answers, room = list(self.question.answers), self.width - 2 * MARGIN
@@ -237,7 +239,8 @@ class Sheet:
         if asked.truth is None:
             if asked.hinted < len(told):
                 self._offer_hint()
-            *before, last = (LINE * len(self._lines(hint)) for hint in told)
+            room = self.width - 2 * MARGIN
+            *before, last = (LINE * len(wrap(hint, room)) for hint in told)
             self.height = begin + BASELINE + sum(before) + max(last, OFFER)
         elif not asked.hinted:
             self.height = begin
@@ -297,23 +300,15 @@ class AnswerCard:
         yield circle("dot", MARGIN + 10, 31, 11, look=dot)
         look = "letter leader" if marked else "soft bold"
         yield text("letter", MARGIN + 10, 35, letter, ABOUT, look=look)
-        y = 36.0
-        for place, each in enumerate(self.words):
-            yield text(f"words.{place}", MARGIN + 34, y, each, look="head")
-            y += LINE
-        y += 6
+        column = TextColumn(MARGIN + 34, 36, 0, LINE)
+        column.put("words", self.words, "head")
+        column.x, column.y = MARGIN, column.y + 6
         wrong, right = self.status.startswith("✗"), self.status.startswith("✓")
         look = "bold bad" if wrong else "bold ok" if right else "bold lead"
-        for place, each in enumerate(self.told):
-            yield text(f"status.{place}" if place else "status", MARGIN, y, each, look=look)
-            y += LINE
-        for place, each in enumerate(self.why):
-            yield text(f"why.{place}", MARGIN, y, each, look="small")
-            y += 16.5
-
-
-def _refused(reason: str) -> ApiException:
-    return ApiException(ErrorCode.invalid_request, reason)
+        column.put("status", self.told, look)
+        column.line = 16.5
+        column.put("why", self.why, "small")
+        yield from column.shapes
 
 
 class Predict(Quiz):

@@ -9,6 +9,7 @@ answers in time is lost. Nobody tells of the Fetches: there are too many.
 """
 
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from typing import Any
 
 from engine.cluster.event_stream import ClusterEvent
@@ -83,8 +84,8 @@ class ClusterQuorum:
         events = self._new_events()
         states = self.run_source.between(self._until, end)[1:]
         steps: list[tuple[int, Callable[[], None]]] = [
-            *((event.at, self._seer_of_event(event)) for event in events),
-            *((state.at, self._seer_of_state(state)) for state in states),
+            *((event.at, partial(self._see_event, event)) for event in events),
+            *((state.at, partial(self._see_state, state)) for state in states),
         ]
         for _, see in sorted(steps, key=lambda step: step[0]):
             see()
@@ -97,12 +98,6 @@ class ClusterQuorum:
         if found:
             self._event = found[-1].number
         return [event for event in found if event.at >= self.start]
-
-    def _seer_of_event(self, event: ClusterEvent) -> Callable[[], None]:
-        return lambda: self._see_event(event)
-
-    def _seer_of_state(self, state: ClusterState) -> Callable[[], None]:
-        return lambda: self._see_state(state)
 
     # -- states ----------------------------------------------------------------------------
 

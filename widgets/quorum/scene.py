@@ -7,6 +7,7 @@ from widgets.quorum.lanes import lanes
 from widgets.quorum.layout import MARGIN, QuorumLayout
 from widgets.quorum.words import state_word
 from widgets.scene import ABOUT, Act, Scene, SceneShape, circle, line, rect, text, width_of, wrap
+from widgets.text_column import TextColumn
 
 LINES = 5  # of what happened
 BOLD = 0.9  # so much fewer letters have room
@@ -76,8 +77,8 @@ def _story(plan: QuorumLayout, y: float) -> tuple[float, list[SceneShape]]:
         look = "small bold" if place == 0 else "small"
         shapes.append(text(f"at {number}", MARGIN, y + 12, clock, look="tiny"))
         room = (plan.width - 2 * MARGIN - 56) * (BOLD if place == 0 else 1)
-        for row, words in enumerate(wrap(event.words, room)):
-            shapes.append(text(f"told {number}.{row}", MARGIN + 56, y + 12, words, look=look))
-            y += 17
-        y += 2
+        told = TextColumn(MARGIN + 56, y + 12, room, 17)
+        told.put(f"told {number}", wrap(event.words, room), look)
+        shapes += told.shapes
+        y = told.y - 10
     return y, shapes

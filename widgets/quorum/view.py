@@ -23,9 +23,9 @@ from widgets.quorum.cluster_quorum import ClusterQuorum
 from widgets.quorum.layout import REAL, SIMULATED, QuorumLayout
 from widgets.quorum.scene import headline, picture
 from widgets.run_source import LiveRun
-from widgets.scene import Act
-from widgets.shared_time import SharedTime
-from widgets.stage import SceneWidget
+from widgets.scene import Act, Scene
+from widgets.shared_time import TimedView
+from widgets.view import redraws
 
 SPEED = 0.12  # of a simulated run when it is played: a second in eight
 TIME = frozenset({"seek", "begin", "back", "play", "forward", "live", "wait"})
@@ -37,7 +37,7 @@ PAUSED = (Act("resume", None, "let it go on"), Act("kill", None, "kill"))
 DOWN = (Act("start", None, "start"),)
 
 
-class QuorumView(SceneWidget):
+class QuorumView(TimedView[QuorumLayout]):
     ACTS: ClassVar[frozenset[str]] = TIME | FAULTS
 
     def __init__(self, source: Any) -> None:
@@ -46,13 +46,11 @@ class QuorumView(SceneWidget):
         is_simulated = isinstance(source, SimulatedQuorum)
         self.quorum: SimulatedQuorum | None = source if is_simulated else None
         self.real: ClusterQuorum | None = None if is_simulated else ClusterQuorum(source)
-        self.shared = SharedTime.of(source)
-        self.shared.join(self)
+        self.join_time(source)
         if self.real is not None:
             self.real.run_source.listen(self)
         self.head: int | None = None
         self._turned: float | None = None  # when the head was moved last, while the run is played
-        self._drawn: object = None
         self.draw()
 
     def _repr_mimebundle_(self, **options: Any) -> Any:
@@ -63,19 +61,21 @@ class QuorumView(SceneWidget):
     # -- looking ---------------------------------------------------------------------------
 
     @property
-    def film(self) -> QuorumFilm:
+    def _run(self) -> SimulatedQuorum | ClusterQuorum:
         known = self.quorum or self.real
         assert known is not None, "there is one of the two"
-        return known.film
+        return known
+
+    @property
+    def film(self) -> QuorumFilm:
+        return self._run.film
 
     @property
     def end(self) -> int:
         """Of the run until now, in its own ms."""
-        known = self.quorum or self.real
-        assert known is not None, "there is one of the two"
-        return known.now
+        return self._run.now
 
-    def plan(self) -> QuorumLayout:
+    def view_state(self) -> QuorumLayout:
         end = self.end
         at = end if self.head is None else self.head
         pace = SIMULATED if self.quorum else REAL
@@ -96,19 +96,17 @@ class QuorumView(SceneWidget):
             self.draw()
             playing = self._turned is not None
         if playing:
-            self.shared.tell(self, self._time)
+            self.tell_time(self._time)
         return more or playing
 
-    def draw(self) -> None:
-        """Draw the moment, if its picture differs from the one shown."""
-        with self.lock:
-            plan = self.plan()
-            events = len(self.film.events)
-            what = (plan.at, plan.end, plan.now, self.width, self._turned is None, events)
-            if what == self._drawn:
-                return
-            self._drawn, self.about = what, headline(plan)
-            self.show(picture(plan, self._offers), self._controls())
+    def gist(self, state: QuorumLayout) -> tuple[object, ...]:
+        return state.at, state.end, state.now, len(state.film.events)
+
+    def headline(self, state: QuorumLayout) -> str:
+        return headline(state)
+
+    def painted(self, state: QuorumLayout) -> Scene:
+        return picture(state, self._offers)
 
     def _offers(self, id: int) -> tuple[Act, ...]:
         """What can be done to a node: only now, not in the past."""
@@ -126,7 +124,7 @@ class QuorumView(SceneWidget):
     def _is_live(self) -> bool:
         return self.real is not None and self.real.run_source.live
 
-    def _controls(self) -> list[Control]:
+    def offers(self, state: QuorumLayout) -> list[Control]:
         playing, now = self._turned is not None, self.head is None
         shown = now if self._is_live else None
         found = controls.time_buttons("an event", playing=playing, now=shown, more="back")
@@ -177,11 +175,10 @@ class QuorumView(SceneWidget):
             self.draw()
         self.refresh()
 
+    @redraws
     def wait(self, seconds: str) -> None:
         assert self.quorum is not None, "time is let pass in a simulated quorum only"
-        with self.lock:
-            self.quorum.run(float(seconds))
-            self.draw()
+        self.quorum.run(float(seconds))
 
     def _times(self) -> set[int]:
         return {event.at for event in self.film.events}
@@ -190,7 +187,7 @@ class QuorumView(SceneWidget):
         with self.lock:
             self.head, self._turned = head, None
             self.draw()
-        self.shared.tell(self, self._time)
+        self.tell_time(self._time)
 
     @property
     def began(self) -> int:
@@ -201,18 +198,12 @@ class QuorumView(SceneWidget):
     def _time(self) -> int | None:
         return None if self.head is None else self.head + self.began
 
+    @redraws
     def follow(self, at: int | None) -> None:
         """Show this time here, because another view does."""
-        with self.lock:
-            self._turned = None
-            self.head = None
-            if at is not None and at - self.began < self.end:
-                self.head = max(at - self.began, 0)
-            self.draw()
-
-    def close(self) -> None:
-        self.shared.leave(self)
-        super().close()
+        self._turned = self.head = None
+        if at is not None and at - self.began < self.end:
+            self.head = max(at - self.began, 0)
 
     # -- faults ----------------------------------------------------------------------------
 
@@ -238,12 +229,11 @@ class QuorumView(SceneWidget):
         """Stop the leader in order: it tells the others. A real one is started again."""
         self._act("resign" if self.quorum else "restart", id, slow=True)
 
+    @redraws
     def heal(self) -> None:
-        with self.lock:
-            healed: Any = self.quorum or (self.real and self.real.cluster)
-            healed.heal()
-            self._drawn = None
-            self.draw()
+        healed: Any = self.quorum or (self.real and self.real.cluster)
+        healed.heal()
+        self._drawn = None
 
     def _act(self, name: str, id: str, *, slow: bool = False) -> None:
         """`slow`: a real process takes its time for that."""

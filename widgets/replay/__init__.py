@@ -3,5 +3,4 @@
 simulated_run.py    a run of the simulator
 messages.py         its messages, drawn on their way
 recorded_files.py   the log files of a recording, as they were
-step_view.py        the base of views that go back step by step, without a clock
 """

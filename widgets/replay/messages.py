@@ -29,8 +29,8 @@ from widgets.scene import (
     text,
     travel,
     width_of,
-    wrap,
 )
+from widgets.text_column import TextColumn
 
 ROWS, ROW = 5, 18  # below the picture
 HEAD = 34  # above them
@@ -57,12 +57,8 @@ def added(scene: Scene, moment: ViewMoment) -> Scene:
     if moment.playing:
         sent = film.sent(moment.at - TRAIL, moment.at)
         shapes += [dot for message in sent[-MOST:] if (dot := _travelling(message, plan))]
-        words = wrap(PLAYING, moment.width - 48, 11)
-        told = [
-            text(f"hint {at}", 24, HEAD + ROW * (at + 1), it, look="soft")
-            for at, it in enumerate(words)
-        ]
-        says = ""
+        hint = TextColumn(24, HEAD + ROW, moment.width - 48, ROW).write("hint", PLAYING, "soft")
+        told, says = hint.shapes, ""
     else:
         messages = film.messages(moment.at)
         shapes += _dots(messages, moment, plan)
@@ -206,12 +202,8 @@ def _told(
     broken = film.trace.violation
     if broken is not None and moment.at >= film.end:
         words = f"A promise is broken: {film.broken}. {broken.text}."
-        rows = wrap(f"✗ {words}", moment.width - 48, 12)[:ROWS]
-        shapes = [
-            text(f"broken {place}", 24, HEAD + ROW * (place + 1) - 4, row, look="bad")
-            for place, row in enumerate(rows)
-        ]
-        return shapes, words
+        column = TextColumn(24, HEAD + ROW - 4, moment.width - 48, ROW)
+        return column.write("broken", f"✗ {words}", "bad").shapes[:ROWS], words
     shown = messages[::-1]
     kept = shown if len(shown) <= ROWS else shown[: ROWS - 1]
     shapes = [

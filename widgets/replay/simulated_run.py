@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState, Status
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from widgets.story import EXPIRY, FAULT, NEWS, Sort, StoryLine
 
 if TYPE_CHECKING:
@@ -129,7 +129,7 @@ class SimulatedRun:
         """The run stays the same up to that moment; after it, other random choices are made."""
         if at >= self.end:
             reason = "at its end a run has no other future: go back a little, and fork there"
-            raise ApiException(ErrorCode.invalid_request, reason)
+            raise invalid_request(reason)
         recipes = [run.trace.recipe for run in self.runs]
         used = {seed for it in recipes for seed in (it.seed, *(fork.seed for fork in it.forks))}
         return SimulatedRun(self.trace.fork(at - self._zero + 1, max(used) + 1), self.runs)

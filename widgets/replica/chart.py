@@ -7,6 +7,7 @@ acks     ✓   ✓     where the high watermark rose
 
 from collections.abc import Callable
 from dataclasses import replace
+from typing import Any
 
 import plotly.graph_objects as go  # type: ignore[import-untyped]
 from plotly.subplots import make_subplots  # type: ignore[import-untyped]
@@ -32,10 +33,10 @@ DOTS = {  # colour, symbol, size
 }
 
 
-def chart(view_state: ReplicaViewState) -> go.Figure:
+def chart(view: ReplicaViewState) -> go.Figure:
     """All of the run, wherever the head of the picture is."""
-    view_state = replace(view_state, at=view_state.run_source.end, span=0)
-    start = view_state.run_source.start
+    view = replace(view, at=view.run_source.end, span=0)
+    start = view.run_source.start
 
     def seconds(at: int) -> float:
         return (at - start) / 1000
@@ -43,27 +44,30 @@ def chart(view_state: ReplicaViewState) -> go.Figure:
     figure = make_subplots(
         rows=2, shared_xaxes=True, row_heights=[0.72, 0.28], vertical_spacing=0.06
     )
-    _add_high_watermark(figure, view_state, seconds)
-    if view_state.past.transactional:
-        _add_last_stable(figure, view_state, seconds)
-    for broker in view_state.brokers:
-        _add_log(figure, view_state, broker, seconds)
-    _add_events(figure, view_state, seconds)
-    _add_epochs(figure, view_state, seconds)  # plotly leaves out bands where there is no data yet
-    _add_rows(figure, view_state, seconds)
-    least, _, most = view_state.offsets
+    line = {"shape": "hv", "color": LIGHT["amber"], "width": 7}
+    name = "high watermark"
+    _add_mark(figure, view, seconds, "committed", line=line, opacity=0.7, name=name)
+    if view.past.transactional:
+        line = {"shape": "hv", "color": LIGHT["rose"], "width": 2.5, "dash": "dashdot"}
+        _add_mark(figure, view, seconds, "stable", line=line, name="last stable offset")
+    for broker in view.brokers:
+        _add_log(figure, view, broker, seconds)
+    _add_events(figure, view, seconds)
+    _add_epochs(figure, view, seconds)  # plotly leaves out bands where there is no data yet
+    _add_rows(figure, view, seconds)
+    least, _, most = view.offsets
     figure.update_yaxes(title="offset", range=[least, most + (most - least) / 8], row=1, col=1)
-    figure.update_xaxes(range=[0, seconds(view_state.run_source.end)])
+    figure.update_xaxes(range=[0, seconds(view.run_source.end)])
     figure.update_xaxes(title="seconds since the run began", row=2, col=1)
-    figure.update_layout(title=about(view_state), template="simple_white", height=520)
+    figure.update_layout(title=about(view), template="simple_white", height=520)
     return figure
 
 
 Clock = Callable[[int], float]
 
 
-def _add_epochs(figure: go.Figure, view_state: ReplicaViewState, seconds: Clock) -> None:
-    for epoch in view_state.epochs:
+def _add_epochs(figure: go.Figure, view: ReplicaViewState, seconds: Clock) -> None:
+    for epoch in view.epochs:
         if epoch.number < 0:
             continue
         figure.add_vrect(
@@ -79,38 +83,25 @@ def _add_epochs(figure: go.Figure, view_state: ReplicaViewState, seconds: Clock)
         )
 
 
-def _add_high_watermark(figure: go.Figure, view_state: ReplicaViewState, seconds: Clock) -> None:
-    known = [(it.at, it.committed) for it in view_state.samples if it.committed is not None]
-    known += [(view_state.at, known[-1][1])] if known else []
+def _add_mark(
+    figure: go.Figure, view: ReplicaViewState, seconds: Clock, mark: str, **looks: Any
+) -> None:
+    """The high watermark (`committed`), or the last stable offset (`stable`)."""
+    known = [(it.at, at) for it in view.samples if (at := getattr(it, mark)) is not None]
+    known += [(view.at, known[-1][1])] if known else []
     figure.add_scatter(
         x=[seconds(at) for at, _ in known],
-        y=[committed for _, committed in known],
+        y=[offset for _, offset in known],
         mode="lines",
-        line={"shape": "hv", "color": LIGHT["amber"], "width": 7},
-        opacity=0.7,
-        name="high watermark",
         row=1,
         col=1,
+        **looks,
     )
 
 
-def _add_last_stable(figure: go.Figure, view_state: ReplicaViewState, seconds: Clock) -> None:
-    known = [(it.at, it.stable) for it in view_state.samples if it.stable is not None]
-    known += [(view_state.at, known[-1][1])] if known else []
-    figure.add_scatter(
-        x=[seconds(at) for at, _ in known],
-        y=[stable for _, stable in known],
-        mode="lines",
-        line={"shape": "hv", "color": LIGHT["rose"], "width": 2.5, "dash": "dashdot"},
-        name="last stable offset",
-        row=1,
-        col=1,
-    )
-
-
-def _add_log(figure: go.Figure, view_state: ReplicaViewState, broker: int, seconds: Clock) -> None:
+def _add_log(figure: go.Figure, view: ReplicaViewState, broker: int, seconds: Clock) -> None:
     """A trace for each of its states, with gaps where it was in another state."""
-    samples = [*view_state.samples, view_state.now._replace(at=view_state.at)]
+    samples = [*view.samples, view.now._replace(at=view.at)]
     for stands, (colour, dash, width) in LINES.items():
         ys: list[int | None] = []
         for before, sample in zip([None, *samples], samples, strict=False):
@@ -132,11 +123,11 @@ def _add_log(figure: go.Figure, view_state: ReplicaViewState, broker: int, secon
             )
 
 
-def _add_events(figure: go.Figure, view_state: ReplicaViewState, seconds: Clock) -> None:
-    lines = [it for it in view_state.lines if it.sort.weight > 1]
+def _add_events(figure: go.Figure, view: ReplicaViewState, seconds: Clock) -> None:
+    lines = [it for it in view.lines if it.sort.weight > 1]
     figure.add_scatter(
         x=[seconds(it.at) for it in lines],
-        y=[view_state.offsets.last] * len(lines),
+        y=[view.offsets.last] * len(lines),
         mode="text",
         text=[it.sort.glyph for it in lines],
         hovertext=[it.words for it in lines],
@@ -147,10 +138,10 @@ def _add_events(figure: go.Figure, view_state: ReplicaViewState, seconds: Clock)
     )
 
 
-def _add_rows(figure: go.Figure, view_state: ReplicaViewState, seconds: Clock) -> None:
+def _add_rows(figure: go.Figure, view: ReplicaViewState, seconds: Clock) -> None:
     """The replicas in sync, and the times at which producers could be answered."""
-    for broker in view_state.brokers:
-        dots = [(column, kind(view_state, column, broker)) for column in view_state.columns]
+    for broker in view.brokers:
+        dots = [(column, kind(view, column, broker)) for column in view.columns]
         drawn = [(column, DOTS[how]) for column, how in dots if how]
         figure.add_scatter(
             x=[seconds((column.start + column.end) // 2) for column, _ in drawn],
@@ -166,11 +157,11 @@ def _add_rows(figure: go.Figure, view_state: ReplicaViewState, seconds: Clock) -
             col=1,
         )
     figure.add_scatter(
-        x=[seconds(it.at) for it in view_state.past.rises],
-        y=["acks"] * len(view_state.past.rises),
+        x=[seconds(it.at) for it in view.past.rises],
+        y=["acks"] * len(view.past.rises),
         mode="markers",
         marker={"symbol": "line-ns", "size": 9, "line": {"width": 1.5, "color": LIGHT["amber"]}},
-        hovertext=[f"HW {it.was:,} → {it.now:,}" for it in view_state.past.rises],
+        hovertext=[f"HW {it.was:,} → {it.now:,}" for it in view.past.rises],
         showlegend=False,
         row=2,
         col=1,

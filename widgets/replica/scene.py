@@ -9,7 +9,7 @@
     └──────────────────────────────────────────────┘
 
 A moment under the pointer, or reached by keyboard, shows all its values as text, and a click goes
-there. A pure function: the same view_state makes the same picture, with a kernel or without.
+there. A pure function: the same view makes the same picture, with a kernel or without.
 """
 
 from dataclasses import replace
@@ -44,8 +44,8 @@ from widgets.scene import (
     rect,
     text,
     width_of,
-    wrap,
 )
+from widgets.text_column import TextColumn, lines_of
 
 LINE = 17
 FEW = 3  # replicas; with more of them a moment has more values, so moments are longer
@@ -60,60 +60,59 @@ STABLE = ("lso", "last stable offset: read_committed reads up to it")
 RISE = "it rose: acks=all is answered below it"
 
 
-def picture(view_state: ReplicaViewState) -> Scene:
-    below, floor = _below(view_state)
-    left, right, width = view_state.left, view_state.right, view_state.width
-    says = view_state.lines[-1].words if view_state.live and view_state.lines else ""
+def picture(view: ReplicaViewState) -> Scene:
+    below, floor = _below(view)
+    left, right, width = view.left, view.right, view.width
     shapes = [
-        *_bands(view_state),
-        *_outages(view_state),
-        *_grid(view_state),
-        *trails(view_state),
-        *in_sync(view_state),
-        *acknowledged(view_state),
-        *_columns(view_state),
-        *_marks(view_state),
-        *_cuts(view_state),
-        *_head(view_state),
-        *labels(view_state),
+        *_bands(view),
+        *_outages(view),
+        *_grid(view),
+        *trails(view),
+        *in_sync(view),
+        *acknowledged(view),
+        *_columns(view),
+        *_marks(view),
+        *_cuts(view),
+        *_head(view),
+        *labels(view),
         *below,
         line("floor", 0, floor, width, floor, look="rule"),
-        *_window(view_state, floor),
-        *timeline.drawn(view_state, left, floor, right - left),
+        *_window(view, floor),
+        *timeline.drawn(view, left, floor, right - left),
     ]
-    if not any(sample.state.replicas for _, sample in view_state.stairs):
-        hint = f"There is no {view_state.past.partition} yet."
+    if not any(sample.state.replicas for _, sample in view.stairs):
+        hint = f"There is no {view.past.partition} yet."
         shapes.append(text("nothing", (left + right) / 2, 170, hint, ABOUT, look="soft"))
-    title = f"The replicas of {view_state.past.partition} over time; now {about(view_state)}"
-    return Scene(width, floor + timeline.HEIGHT, shapes, title=title, says=says)
+    title = f"The replicas of {view.past.partition} over time; now {about(view)}"
+    return Scene(width, floor + timeline.HEIGHT, shapes, title=title, says=view.says)
 
 
-def about(view_state: ReplicaViewState) -> str:
+def about(view: ReplicaViewState) -> str:
     """The header's few words."""
-    sample = view_state.now
+    sample = view.now
     if not sample.state.replicas:
-        return f"{view_state.past.partition} · not there yet"
+        return f"{view.past.partition} · not there yet"
     leader = sample.state.leader
     leads = f"broker {leader} leads" if sample.stands(leader) == "lead" else "nobody leads"
     isr = " ".join(map(str, sorted(sample.state.isr)))
-    return f"{view_state.past.partition} · epoch {sample.state.leader_epoch} · {leads} · ISR {isr}"
+    return f"{view.past.partition} · epoch {sample.state.leader_epoch} · {leads} · ISR {isr}"
 
 
 # -- behind the lines ---------------------------------------------------------------------------
 
 
-def _bands(view_state: ReplicaViewState) -> list[SceneShape]:
+def _bands(view: ReplicaViewState) -> list[SceneShape]:
     """Every other epoch has a darker background."""
     shapes = []
-    for epoch in view_state.epochs:
-        left, right = view_state.scale.place(epoch.began), view_state.scale.place(epoch.ended)
+    for epoch in view.epochs:
+        left, right = view.scale.place(epoch.began), view.scale.place(epoch.ended)
         if epoch.number < 0:
             continue
         inside = []
         if epoch.number % 2:
-            inside.append(rect("paper", 0, 0, right - left, view_state.floor - 12, look="lens"))
-        elif left > view_state.left:
-            inside.append(line("edge", 0, 0, 0, view_state.floor - 12, look="rule"))
+            inside.append(rect("paper", 0, 0, right - left, view.floor - 12, look="lens"))
+        elif left > view.left:
+            inside.append(line("edge", 0, 0, 0, view.floor - 12, look="rule"))
         whose = f"broker {epoch.leader} leads" if epoch.leader >= 0 else "nobody leads"
         for words in (
             f"epoch {epoch.number} · {whose}",
@@ -123,36 +122,36 @@ def _bands(view_state: ReplicaViewState) -> list[SceneShape]:
             if width_of(words, 11) <= right - left - 8:
                 inside.append(text("words", 6, CAPTION - 4, words, look="soft"))
                 break
-        label = f"epoch {epoch.number}: {whose} from {view_state.clock(epoch.began)} s on"
+        label = f"epoch {epoch.number}: {whose} from {view.clock(epoch.began)} s on"
         shapes.append(group(f"epoch {epoch.number} {epoch.leader}", left, 4, inside, label=label))
     return shapes
 
 
-def _outages(view_state: ReplicaViewState) -> list[SceneShape]:
+def _outages(view: ReplicaViewState) -> list[SceneShape]:
     """The times without a leader, or with one that was down."""
     shapes = []
-    for outage in view_state.story.outages:
-        ended = min(outage.ended or view_state.at, view_state.at)
-        if view_state.scale.start <= ended and outage.began < ended:
-            left, right = view_state.scale.place(outage.began), view_state.scale.place(ended)
-            where = left, MARKS + 12, right - left, view_state.floor - MARKS - 22
+    for outage in view.story.outages:
+        ended = min(outage.ended or view.at, view.at)
+        if view.scale.start <= ended and outage.began < ended:
+            left, right = view.scale.place(outage.began), view.scale.place(ended)
+            where = left, MARKS + 12, right - left, view.floor - MARKS - 22
             shapes.append(rect(f"outage {outage.began}", *where, look="outage far still"))
     return shapes
 
 
-def _grid(view_state: ReplicaViewState) -> list[SceneShape]:
-    shapes, left, right = [], view_state.left, view_state.x  # behind no label
-    for offset in view_state.offsets.ticks:
-        y, words = view_state.offsets.y(offset), f"{offset:,}"
+def _grid(view: ReplicaViewState) -> list[SceneShape]:
+    shapes, left, right = [], view.left, view.x  # behind no label
+    for offset in view.offsets.ticks:
+        y, words = view.offsets.y(offset), f"{offset:,}"
         shapes.append(line(f"level {offset}", left, y, right, y, look="rule"))
         shapes.append(text(f"offset {offset}", left - GAP, y + 4, words, UP_TO, look="soft"))
     shapes.append(text("offsets", left - GAP, TOP - 14, "offset", UP_TO, look="tiny"))
-    scale, start = view_state.scale, view_state.run_source.start
+    scale, start = view.scale, view.run_source.start
     each = width_of(f"{(scale.end - start) / 1000:.0f} s", 11) + 24
     most = min(8, scale.width / each)  # ticks
     step = next((it for it in STEPS if scale.span / 1000 / it <= most), STEPS[-1]) * 1000
     first = -(-(scale.start - start) // step) * step
-    shapes += _folds(view_state)
+    shapes += _folds(view)
     last = float("-inf")
     for passed in range(first, scale.end - start + 1, step):
         x, words = scale.place(start + passed), f"{passed / 1000:g} s"
@@ -164,11 +163,11 @@ def _grid(view_state: ReplicaViewState) -> list[SceneShape]:
     return shapes
 
 
-def _folds(view_state: ReplicaViewState) -> list[SceneShape]:
+def _folds(view: ReplicaViewState) -> list[SceneShape]:
     """Compressed time that has passed, as on the timeline."""
-    shapes, scale = [], view_state.scale
+    shapes, scale = [], view.scale
     for fold in scale.folds:
-        left, right = scale.place(fold.began), min(scale.place(fold.ended), view_state.x)
+        left, right = scale.place(fold.began), min(scale.place(fold.ended), view.x)
         if left < right:
             where = left, TOP - 8, right - left, BOTTOM - TOP + 8
             shapes.append(rect(f"quiet {fold.began}", *where, look="quiet-time still"))
@@ -178,13 +177,13 @@ def _folds(view_state: ReplicaViewState) -> list[SceneShape]:
 # -- before them --------------------------------------------------------------------------------
 
 
-def values(view_state: ReplicaViewState, sample: Sample) -> str:
+def values(view: ReplicaViewState, sample: Sample) -> str:
     """All values of a moment."""
     state = sample.state
     if not state.replicas:
         return "there is no such partition"
     logs = [
-        f"broker {broker} {word(view_state, sample, broker)}, LEO {replica.log_end:,}"
+        f"broker {broker} {word(view, sample, broker)}, LEO {replica.log_end:,}"
         for broker, replica in sorted(state.replicas.items())
     ]
     committed = "unknown" if sample.committed is None else f"{sample.committed:,}"
@@ -193,31 +192,31 @@ def values(view_state: ReplicaViewState, sample: Sample) -> str:
     return f"epoch {state.leader_epoch}, HW {committed}, ISR {isr}; {'; '.join(logs)}"
 
 
-def _columns(view_state: ReplicaViewState) -> list[SceneShape]:
+def _columns(view: ReplicaViewState) -> list[SceneShape]:
     """The moments for the pointer; those without a change are joined."""
-    together, columns = 1 if len(view_state.brokers) <= FEW else 2, view_state.columns
+    together, columns = 1 if len(view.brokers) <= FEW else 2, view.columns
     chunks = [columns[at : at + together] for at in range(0, len(columns), together)]
     return [
-        _column(view_state, sample, [column for chunk in run for column in chunk])
-        for sample, run in groupby(chunks, key=lambda chunk: view_state.past.at(chunk[-1].end))
+        _column(view, sample, [column for chunk in run for column in chunk])
+        for sample, run in groupby(chunks, key=lambda chunk: view.past.at(chunk[-1].end))
     ]
 
 
-def _column(view_state: ReplicaViewState, sample: Sample, columns: list[Column]) -> SceneShape:
+def _column(view: ReplicaViewState, sample: Sample, columns: list[Column]) -> SceneShape:
     first, last = columns[0], columns[-1]
     at = max(min(sample.at, first.end), first.start)
-    more = told(view_state, first.start, last.end)
-    label = f"{view_state.clock(at)} s: {values(view_state, sample)}{more}"
-    acts = (Act("goto", at),) if "goto" in view_state.acts else ()
-    where = first.x, MARKS + 12, last.x + last.width - first.x, view_state.floor - MARKS - 22
+    more = told(view, first.start, last.end)
+    label = f"{view.clock(at)} s: {values(view, sample)}{more}"
+    acts = (Act("goto", at),) if "goto" in view.acts else ()
+    where = first.x, MARKS + 12, last.x + last.width - first.x, view.floor - MARKS - 22
     return rect(f"moment {round(first.x)}", *where, look="column", label=label, acts=acts)
 
 
-def _marks(view_state: ReplicaViewState) -> list[SceneShape]:
+def _marks(view: ReplicaViewState) -> list[SceneShape]:
     """Faults and elections: a sign above, a thin line down through the offsets."""
-    lines = [it for it in view_state.lines if view_state.inside(it.at)]
+    lines = [it for it in view.lines if view.inside(it.at)]
     shapes = []
-    for mark in timeline.marks(lines, view_state.scale):
+    for mark in timeline.marks(lines, view.scale):
         sort, at = mark.line.sort, mark.line.at
         more = f", and {mark.also} more" if mark.also else ""
         inside = [
@@ -225,34 +224,34 @@ def _marks(view_state: ReplicaViewState) -> list[SceneShape]:
             line("stem", 0, 8, 0, BOTTOM - MARKS, look="rule still"),
             text("glyph", 0, 4.5, sort.glyph, ABOUT, look=f"mark {sort.look}"),
         ]
-        label = f"{view_state.clock(at)} s: {mark.line.words}{more}"
-        acts = (Act("goto", at, "go there"),) if "goto" in view_state.acts else ()
+        label = f"{view.clock(at)} s: {mark.line.words}{more}"
+        acts = (Act("goto", at, "go there"),) if "goto" in view.acts else ()
         key = f"event {mark.line.kind} {at}"
         shapes.append(group(key, mark.x, MARKS, inside, label=label, acts=acts))
     return shapes
 
 
-def _head(view_state: ReplicaViewState) -> list[SceneShape]:
+def _head(view: ReplicaViewState) -> list[SceneShape]:
     """A line at the moment that is shown, with a gap where the times stand."""
-    x, parts = view_state.x, ((MARKS + 8, BOTTOM + 4), (BOTTOM + 22, view_state.floor - 8))
+    x, parts = view.x, ((MARKS + 8, BOTTOM + 4), (BOTTOM + 22, view.floor - 8))
     return [line(f"head line {start}", x, start, x, end, look="tick still") for start, end in parts]
 
 
-def _cuts(view_state: ReplicaViewState) -> list[SceneShape]:
+def _cuts(view: ReplicaViewState) -> list[SceneShape]:
     """The truncations of logs to the leader's."""
-    seen = [it for it in view_state.past.cuts if view_state.inside(it.at)]
-    return [_cut(view_state, cut) for cut in seen if cut.broker in view_state.brokers]
+    seen = [it for it in view.past.cuts if view.inside(it.at)]
+    return [_cut(view, cut) for cut in seen if cut.broker in view.brokers]
 
 
-def _cut(view_state: ReplicaViewState, cut: Cut) -> SceneShape:
+def _cut(view: ReplicaViewState, cut: Cut) -> SceneShape:
     count = cut.was - cut.end
     records = "1 record" if count == 1 else f"{count:,} records"
     label = (
-        f"{view_state.clock(cut.at)} s: broker {cut.broker} cut its log back from {cut.was:,} to "
+        f"{view.clock(cut.at)} s: broker {cut.broker} cut its log back from {cut.was:,} to "
         f"{cut.end:,}: {records} that its leader does not have"
     )
-    x, y = view_state.scale.place(cut.at), view_state.offset_y(cut.end, cut.broker)
-    top = view_state.offset_y(cut.was, cut.broker) - y  # from where to where it was cut back
+    x, y = view.scale.place(cut.at), view.offset_y(cut.end, cut.broker)
+    top = view.offset_y(cut.was, cut.broker) - y  # from where to where it was cut back
     inside = [
         line("lost", 0, min(top, 0), 0, 0, look="lost still"),
         circle("back", 0, 0, 9, look="paper"),
@@ -264,26 +263,26 @@ def _cut(view_state: ReplicaViewState, cut: Cut) -> SceneShape:
 # -- below --------------------------------------------------------------------------------------
 
 
-def _below(view_state: ReplicaViewState) -> tuple[list[SceneShape], float]:
+def _below(view: ReplicaViewState) -> tuple[list[SceneShape], float]:
     """The texts, and where they end."""
-    legend, y = _legend(view_state)
-    lines, y = _lines(view_state, y) if not view_state.wide else ([], y)
-    words, y = _words(view_state, y)
+    legend, y = _legend(view)
+    lines, y = _lines(view, y) if not view.wide else ([], y)
+    words, y = _words(view, y)
     return [*legend, *lines, *words], y
 
 
-def _legend(view_state: ReplicaViewState) -> tuple[list[SceneShape], float]:
+def _legend(view: ReplicaViewState) -> tuple[list[SceneShape], float]:
     signs = [
         (stands, path(f"sign {stands}", "M0 0h24", look=f"trail {stands} still"), 31, words)
-        for stands, words in (*LEGEND, *[STABLE] * view_state.past.transactional)
+        for stands, words in (*LEGEND, *[STABLE] * view.past.transactional)
     ]
     rise = path("sign rise", "M0 0l3 3l5 -6", look="check rise still")
-    start = view_state.left if view_state.wide else 2 * MARGIN
-    x, y = start, view_state.floor + 6
+    start = view.left if view.wide else 2 * MARGIN
+    x, y = start, view.floor + 6
     shapes: list[SceneShape] = []
     for key, sign, indent, words in [*signs, ("rise", rise, 15, RISE)]:
         end = x + indent + width_of(words, 11)
-        if end > view_state.width - MARGIN and x > start:
+        if end > view.width - MARGIN and x > start:
             x, y = start, y + LINE
             end = x + indent + width_of(words, 11)
         shapes.append(replace(sign, where=(x, y)))
@@ -292,10 +291,10 @@ def _legend(view_state: ReplicaViewState) -> tuple[list[SceneShape], float]:
     return [group("legend", 0, 0, shapes, label="what the signs mean")], y + 22
 
 
-def _lines(view_state: ReplicaViewState, y: float) -> tuple[list[SceneShape], float]:
+def _lines(view: ReplicaViewState, y: float) -> tuple[list[SceneShape], float]:
     """What each line is at the head, where there is no room for that at its end."""
     shapes: list[SceneShape] = []
-    for label in named(view_state):
+    for label in named(view):
         inside = [
             path("sign", "M0 0h24", look=f"trail {label.stands}"),
             text("words", 31, 4, label.words, look=f"small name {label.stands}"),
@@ -305,25 +304,23 @@ def _lines(view_state: ReplicaViewState, y: float) -> tuple[list[SceneShape], fl
     return shapes, y + (10 if shapes else 0)
 
 
-def _words(view_state: ReplicaViewState, y: float) -> tuple[list[SceneShape], float]:
+def _words(view: ReplicaViewState, y: float) -> tuple[list[SceneShape], float]:
     found = []
-    outage = failover_cost.latest(view_state.story.outages, view_state.at)
+    outage = failover_cost.latest(view.story.outages, view.at)
     if outage is not None:
-        found.append(failover_cost.sentence(outage, view_state.run_source.at, view_state.at))
-    left_out = len(view_state.past.brokers) - MOST_REPLICAS
+        found.append(failover_cost.sentence(outage, view.run_source.at, view.at))
+    left_out = len(view.past.brokers) - MOST_REPLICAS
     if left_out > 0:
         found.append(f"{MOST_REPLICAS} replicas are drawn, {left_out} more are not.")
-    x = view_state.left if view_state.wide else 2 * MARGIN
-    parts = [part for words in found for part in wrap(words, view_state.width - x - 2 * MARGIN)]
-    shapes = [
-        text(f"words {number}", x, y + 4 + LINE * number, part) for number, part in enumerate(parts)
-    ]
-    return shapes, y + LINE * len(parts)
+    x = view.left if view.wide else 2 * MARGIN
+    column = TextColumn(x, y + 4, view.width - x - 2 * MARGIN, LINE)
+    column.put("words", [part for words in found for part in lines_of(words, column.room)])
+    return column.shapes, column.y - 4
 
 
-def _window(view_state: ReplicaViewState, y: float) -> list[SceneShape]:
+def _window(view: ReplicaViewState, y: float) -> list[SceneShape]:
     """A frame around the window on the timeline, if it is not all of it."""
-    run_source, scale = view_state.run_source, view_state.scale
+    run_source, scale = view.run_source, view.scale
     whole = run_source.axis(scale.x, scale.width)
     if (whole.start, whole.end) == (scale.start, scale.end):
         return []

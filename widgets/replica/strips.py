@@ -21,29 +21,29 @@ Row: TypeAlias = tuple[str, float, Sequence[Rise | ProduceResponse], str]
 NAMED = 2  # answers listed one by one
 
 
-def in_sync(view_state: ReplicaViewState) -> list[SceneShape]:
-    shapes = [text("ISR", MARGIN, view_state.rows + 4, "ISR", look="soft")]
-    for place, broker in enumerate(view_state.brokers):
-        y = view_state.rows + ROW * place
+def in_sync(view: ReplicaViewState) -> list[SceneShape]:
+    shapes = [text("ISR", MARGIN, view.rows + 4, "ISR", look="soft")]
+    for place, broker in enumerate(view.brokers):
+        y = view.rows + ROW * place
         shapes.append(
-            text(f"ISR {broker}", view_state.left - GAP, y + 4, str(broker), UP_TO, look="soft")
+            text(f"ISR {broker}", view.left - GAP, y + 4, str(broker), UP_TO, look="soft")
         )
-        shapes += _dots(view_state, broker, y)
+        shapes += _dots(view, broker, y)
     return shapes
 
 
-def _dots(view_state: ReplicaViewState, broker: int, y: float) -> list[SceneShape]:
+def _dots(view: ReplicaViewState, broker: int, y: float) -> list[SceneShape]:
     """A path for each stretch of equal dots; a dash of no length with a round end is a dot."""
     shapes: list[SceneShape] = []
-    kinds = [kind(view_state, column, broker) for column in view_state.columns]
-    if len(kinds) > 1 and view_state.columns[-1].x + COLUMN / 2 > view_state.x:
+    kinds = [kind(view, column, broker) for column in view.columns]
+    if len(kinds) > 1 and view.columns[-1].x + COLUMN / 2 > view.x:
         kinds.pop()  # or its dot would stand behind the head, where nothing has happened yet
     start = 0
     for place in range(1, len(kinds) + 1):
         if place == len(kinds) or kinds[place] != kinds[start]:
             if kinds[start]:
                 x, long = (
-                    view_state.left + COLUMN * (start + 0.5),
+                    view.left + COLUMN * (start + 0.5),
                     COLUMN * (place - start) - COLUMN / 2,
                 )
                 key, look = f"dots {broker} {len(shapes)}", f"dots {kinds[start]} still"
@@ -52,11 +52,11 @@ def _dots(view_state: ReplicaViewState, broker: int, y: float) -> list[SceneShap
     return shapes
 
 
-def kind(view_state: ReplicaViewState, column: Column, broker: int) -> str:
+def kind(view: ReplicaViewState, column: Column, broker: int) -> str:
     """The kind of a replica's dot: its worst moment in this column."""
-    inner = [it for it in during(view_state.past.samples, column.start, column.end) if it.turn]
+    inner = [it for it in during(view.past.samples, column.start, column.end) if it.turn]
     kinds = []
-    for sample in [view_state.past.at(column.start), *inner]:
+    for sample in [view.past.at(column.start), *inner]:
         stands, inside = sample.stands(broker), broker in sample.state.isr
         if stands:
             kinds.append(stands if inside else "out")
@@ -67,30 +67,30 @@ def kind(view_state: ReplicaViewState, column: Column, broker: int) -> str:
 # -- answers ----------------------------------------------------------------------------
 
 
-def acknowledged(view_state: ReplicaViewState) -> list[SceneShape]:
+def acknowledged(view: ReplicaViewState) -> list[SceneShape]:
     """Only signs: the text of their moment explains them."""
-    past, span = view_state.past, (view_state.scale.start, view_state.columns[-1].end)
-    rows: list[Row] = [("acks", view_state.acks, during(past.rises, *span), "rise")]
+    past, span = view.past, (view.scale.start, view.columns[-1].end)
+    rows: list[Row] = [("acks", view.acks, during(past.rises, *span), "rise")]
     if past.answers:
         answers = during(past.answers, *span)
         good = [it for it in answers if it.error is ErrorCode.none]
-        rows.append(("answers", view_state.answers, good, "ok"))
+        rows.append(("answers", view.answers, good, "ok"))
         refused = [it for it in answers if it.error is not ErrorCode.none]
-        rows.append(("refusals", view_state.answers, refused, "bad"))
+        rows.append(("refusals", view.answers, refused, "bad"))
     shapes: list[SceneShape] = []
     for name, y, found, look in rows:
         if name != "refusals":
-            shapes.append(text(name, view_state.left - GAP, y + 4, name, UP_TO, look="soft"))
-        drawn = "".join(_sign(x, y, look) for x in _places(view_state, found))
+            shapes.append(text(name, view.left - GAP, y + 4, name, UP_TO, look="soft"))
+        drawn = "".join(_sign(x, y, look) for x in _places(view, found))
         if drawn:
             shapes.append(path(f"{name} signs", drawn, look=f"check {look} still"))
     return shapes
 
 
-def _places(view_state: ReplicaViewState, found: Sequence[Rise | ProduceResponse]) -> list[float]:
+def _places(view: ReplicaViewState, found: Sequence[Rise | ProduceResponse]) -> list[float]:
     """One sign for each column."""
-    left = view_state.left
-    taken = {int((view_state.scale.place(it.at) - left) // COLUMN) for it in found}
+    left = view.left
+    taken = {int((view.scale.place(it.at) - left) // COLUMN) for it in found}
     return [left + COLUMN * (place + 0.5) for place in sorted(taken)]
 
 
@@ -101,14 +101,14 @@ def _sign(x: float, y: float, look: str) -> str:
     return f"M{x - 4:g} {y:g}l3 3l5 -6"
 
 
-def told(view_state: ReplicaViewState, start: int, end: int) -> str:
+def told(view: ReplicaViewState, start: int, end: int) -> str:
     """The text about rises and answers between two times."""
     words = ""
-    rises = during(view_state.past.rises, start, end)
+    rises = during(view.past.rises, start, end)
     if rises:
         was, now = rises[0].was, rises[-1].now
         words += f". HW rose from {was:,} to {now:,}: acks=all is answered below it"
-    answers = during(view_state.past.answers, start, end)
+    answers = during(view.past.answers, start, end)
     if answers:
         words += f". {_answered(answers)}"
     return words

@@ -31,50 +31,50 @@ class Point(NamedTuple):
     stands: str  # "": there is none
 
 
-def trails(view_state: ReplicaViewState) -> list[SceneShape]:
-    shapes = [*_held_back(view_state), *_high(view_state)]
-    order = sorted(view_state.brokers, key=lambda it: it == view_state.now.state.leader)
+def trails(view: ReplicaViewState) -> list[SceneShape]:
+    shapes = [*_held_back(view), *_high(view)]
+    order = sorted(view.brokers, key=lambda it: it == view.now.state.leader)
     for broker in order:  # the leader's above the others
-        shapes += _pieces(f"trail {broker}", _points(view_state, broker), view_state.x)
-    return shapes + (_stable(view_state) if view_state.past.transactional else [])
+        shapes += _pieces(f"trail {broker}", _points(view, broker), view.x)
+    return shapes + (_stable(view) if view.past.transactional else [])
 
 
-def _high(view_state: ReplicaViewState) -> list[SceneShape]:
+def _high(view: ReplicaViewState) -> list[SceneShape]:
     points, last = [], None
-    for x, sample in view_state.stairs:
+    for x, sample in view.stairs:
         committed = sample.committed if sample.committed is not None else last
         last = committed
         if committed is not None:
-            points.append(Point(x, view_state.offsets.y(committed), "high"))
-    return _pieces("high watermark", points, view_state.x)
+            points.append(Point(x, view.offsets.y(committed), "high"))
+    return _pieces("high watermark", points, view.x)
 
 
-def _stable(view_state: ReplicaViewState) -> list[SceneShape]:
+def _stable(view: ReplicaViewState) -> list[SceneShape]:
     points = [
-        Point(x, view_state.offsets.y(sample.stable), "lso")
-        for x, sample in view_state.stairs
+        Point(x, view.offsets.y(sample.stable), "lso")
+        for x, sample in view.stairs
         if sample.stable is not None
     ]
-    return _pieces("last stable offset", points, view_state.x)
+    return _pieces("last stable offset", points, view.x)
 
 
-def _held_back(view_state: ReplicaViewState) -> list[SceneShape]:
+def _held_back(view: ReplicaViewState) -> list[SceneShape]:
     """The records that read_committed readers do not get yet."""
-    stairs, drawn = view_state.stairs, ""
-    ends = [x for x, _ in stairs[1:]] + [view_state.x]
+    stairs, drawn = view.stairs, ""
+    ends = [x for x, _ in stairs[1:]] + [view.x]
     for (x, sample), end in zip(stairs, ends, strict=True):
         if sample.waits and sample.stable is not None and sample.committed is not None:
-            low, high = map(view_state.offsets.y, (sample.stable, sample.committed))
+            low, high = map(view.offsets.y, (sample.stable, sample.committed))
             drawn += f"M{x:.0f} {high:.0f}H{end:.0f}V{low:.0f}H{x:.0f}z"
     return [path("held back", drawn, look="held-back still")] if drawn else []
 
 
-def _points(view_state: ReplicaViewState, broker: int) -> list[Point]:
+def _points(view: ReplicaViewState, broker: int) -> list[Point]:
     found = []
-    for x, sample in view_state.stairs:
+    for x, sample in view.stairs:
         replica = sample.state.replicas.get(broker)
         if replica is not None:
-            y = view_state.offset_y(replica.log_end, broker)
+            y = view.offset_y(replica.log_end, broker)
             found.append(Point(x, y, sample.stands(broker)))
         elif found:
             found.append(Point(x, found[-1].y, ""))
@@ -117,43 +117,41 @@ class Label(NamedTuple):
     stands: str
 
 
-def named(view_state: ReplicaViewState) -> list[Label]:
+def named(view: ReplicaViewState) -> list[Label]:
     """What each line is at the head, from above."""
-    sample, found = view_state.now, list[Label]()
-    for broker in view_state.brokers:
+    sample, found = view.now, list[Label]()
+    for broker in view.brokers:
         replica = sample.state.replicas.get(broker)
         if replica is not None:
             stands = sample.stands(broker)
-            words = (
-                f"broker {broker} · {word(view_state, sample, broker)} · LEO {replica.log_end:,}"
-            )
-            y = view_state.offset_y(replica.log_end, broker)
+            words = f"broker {broker} · {word(view, sample, broker)} · LEO {replica.log_end:,}"
+            y = view.offset_y(replica.log_end, broker)
             found.append(Label(y, f"label {broker}", words, str(broker), stands))
     if sample.committed is not None:
         words = f"HW {sample.committed:,} · committed"
-        y = view_state.offsets.y(sample.committed)
+        y = view.offsets.y(sample.committed)
         found.append(Label(y, "label HW", words, "HW", "high"))
-    if view_state.past.transactional and sample.stable is not None:
+    if view.past.transactional and sample.stable is not None:
         words = f"LSO {sample.stable:,} · stable"
-        y = view_state.offsets.y(sample.stable) + 0.1  # below the HW if both are the same
+        y = view.offsets.y(sample.stable) + 0.1  # below the HW if both are the same
         found.append(Label(y, "label LSO", words, "LSO", "lso"))
     return sorted(found)
 
 
-def labels(view_state: ReplicaViewState) -> list[SceneShape]:
+def labels(view: ReplicaViewState) -> list[SceneShape]:
     """A label at the end of each line, as near to it as the others allow."""
-    found = named(view_state)
+    found = named(view)
     ys = spread([label.y for label in found], LABEL)
-    return [_label(view_state, label, y) for label, y in zip(found, ys, strict=True)]
+    return [_label(view, label, y) for label, y in zip(found, ys, strict=True)]
 
 
-def word(view_state: ReplicaViewState, sample: Sample, broker: int) -> str:
+def word(view: ReplicaViewState, sample: Sample, broker: int) -> str:
     """The state of a replica in a word; if it does not answer, the reason."""
     stands = sample.stands(broker)
     if stands != "gone":
         return WORDS[stands]
-    known = broker in view_state.state.brokers and sample is view_state.now
-    status = view_state.status(broker) if known else ""
+    known = broker in view.state.brokers and sample is view.now
+    status = view.status(broker) if known else ""
     return status if status not in ("", "up") else "no answer"
 
 
@@ -174,10 +172,10 @@ def _top(block: list[float], apart: float) -> float:
     return min(sum(block) / len(block) - height / 2, BOTTOM - height)
 
 
-def _label(view_state: ReplicaViewState, label: Label, y: float) -> SceneShape:
-    words = label.words if view_state.wide else label.short
+def _label(view: ReplicaViewState, label: Label, y: float) -> SceneShape:
+    words = label.words if view.wide else label.short
     shapes = [
         line("stem", 3, label.y - y, 13, 0, look=f"trail {label.stands}"),
         text("words", STEM, 4, words, look=f"small name {label.stands}"),
     ]
-    return group(label.key, view_state.x, y, shapes, look="still")
+    return group(label.key, view.x, y, shapes, look="still")

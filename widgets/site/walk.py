@@ -73,7 +73,7 @@ def walk(view: SceneWidget) -> Walk:
     return Walk([0], 1, lambda _: None, [0])
 
 
-def _playback(view: Playback) -> Walk:
+def _playback(view: Playback[Any]) -> Walk:
     run_source = view.run_source
     start, scale = run_source.start, view.axis()
     stops = {at for at in run_source.moments() if start <= at <= run_source.end}
@@ -132,7 +132,7 @@ def _quorum(view: QuorumView) -> Walk:
 
 def _pages(view: WireView) -> Walk:
     """Half a page on. If there are too many, those with the most usual messages are left out."""
-    page = view.page()
+    page = view.view_state()
     first, last = page.fitting(0, 1), len(page.every)
     ends = [*range(first, last, max(len(page.rows) // 2, 1)), last]
     arrows = [page.every[end - 1].arrow for end in rarest(ends, page.every) if end]

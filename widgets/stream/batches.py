@@ -15,29 +15,29 @@ WIDEST, FINEST = 34, 7.5  # pixels from one batch to the next
 NAMED = 40  # pixels between two numbers
 
 
-def window(view_state: StreamViewState) -> range:
+def window(view: StreamViewState) -> range:
     """The moments that are drawn: the last, or those around the head."""
-    count = len(view_state.history.moments)
-    most = min(MOST, int(view_state.room // FINEST))
-    first = min(max(count - most, 0), max(view_state.at - most // 2, 0))
+    count = len(view.history.moments)
+    most = min(MOST, int(view.room // FINEST))
+    first = min(max(count - most, 0), max(view.at - most // 2, 0))
     return range(first, min(first + most, count))
 
 
-def pitch(view_state: StreamViewState) -> float:
-    return min(view_state.room / max(len(window(view_state)), 1), WIDEST)
+def pitch(view: StreamViewState) -> float:
+    return min(view.room / max(len(window(view)), 1), WIDEST)
 
 
-def drawn(view_state: StreamViewState, y: float) -> list[SceneShape]:
-    seen, wide = window(view_state), pitch(view_state)
-    moments = [view_state.history.moments[at] for at in seen]
+def drawn(view: StreamViewState, y: float) -> list[SceneShape]:
+    seen, wide = window(view), pitch(view)
+    moments = [view.history.moments[at] for at in seen]
     most = max((it.rows for it in moments), default=0) or 1
-    left, right = view_state.left, view_state.right
-    level, head = y + LEVEL, left + (view_state.at - seen.start + 0.5) * wide
+    left, right = view.left, view.right
+    level, head = y + LEVEL, left + (view.at - seen.start + 0.5) * wide
     shapes = [
         line("future", left, level, right, level, look="future"),
         line("past", left, level, head, level, look="past"),
     ]
-    now = view_state.moment
+    now = view.moment
     assert now is not None, "there is a batch, or no picture of batches"
     told = f"batch {now.batch}"
     half = width_of(told, 12, bold=True) / 2
@@ -50,8 +50,8 @@ def drawn(view_state: StreamViewState, y: float) -> list[SceneShape]:
             number = text(f"number {it.key}", x, level + 22, str(it.batch), ABOUT, look="tiny")
             shapes.append(number)
             free = x + NAMED
-    if "seek" in view_state.acts:
-        shapes.append(_strip(view_state, told, y + LEVEL - HIGH, wide * len(seen)))
+    if "seek" in view.acts:
+        shapes.append(_strip(view, told, y + LEVEL - HIGH, wide * len(seen)))
     shapes.append(circle("head", head, level, 8, look="handle still"))
     shapes.append(text("clock", about, level + 25, told, ABOUT, look="bold"))
     return shapes
@@ -77,9 +77,9 @@ def _label(moment: BatchMoment) -> str:
     return f"batch {moment.batch}: {words.many(moment.rows, 'row')} in {took}{late}"
 
 
-def _strip(view_state: StreamViewState, told: str, y: float, width: float) -> SceneShape:
+def _strip(view: StreamViewState, told: str, y: float, width: float) -> SceneShape:
     acts = (Act("back", None, "a batch back"), Act("forward", None, "a batch on"))
-    count = len(view_state.history.moments)
-    label = f"{told}, {view_state.at + 1} of {count}; arrows step"
-    where = view_state.left, y, width, HEIGHT - 38
+    count = len(view.history.moments)
+    label = f"{told}, {view.at + 1} of {count}; arrows step"
+    where = view.left, y, width, HEIGHT - 38
     return rect("timeline", *where, look="clear", drag="seek", acts=acts, label=label)

@@ -10,10 +10,11 @@ The table after batch 7          4 rows, 3 changed
 
 from dataclasses import dataclass
 
-from widgets.scene import UP_TO, SceneShape, fit, group, line, rect, text, width_of, wrap
+from widgets.scene import UP_TO, SceneShape, fit, group, line, rect, text, width_of
 from widgets.stream import words
 from widgets.stream.history import BatchMoment
 from widgets.stream.table import CHANGED, GONE, NEW, TableDiff, TableLine
+from widgets.text_column import TextColumn
 
 ROW, HEAD = 18, 48  # heights of a row, and of the heading
 GLYPHS = {NEW: ("+", "ok bold"), CHANGED: ("△", "bold"), GONE: ("−", "bad bold")}
@@ -41,11 +42,8 @@ def drawn(moment: BatchMoment, x: float, y: float, width: float) -> list[SceneSh
         line("table rule", x, y + 22, x + width, y + 22, look="rule"),
     ]
     if table is None:
-        why = wrap("Not looked at: the next batch was done too soon.", width, 11)
-        return shapes + [
-            text(f"not looked at {row}", x, y + 40 + 15 * row, part, look="soft")
-            for row, part in enumerate(why)
-        ]
+        why = "Not looked at: the next batch was done too soon."
+        return shapes + TextColumn(x, y + 40, width, 15).write("not looked at", why, "soft").shapes
     whole = _counted(moment, table)
     told = fit(whole, width - width_of(title, 12, bold=True) - 10, 11)
     label = "" if told == whole else whole

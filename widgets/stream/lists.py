@@ -17,10 +17,10 @@ from widgets.text_width import LEAST, MONO
 PLACE, KEY = 100, 110  # widths: orders-0 @ 17, a key
 
 
-def height(view_state: StreamViewState) -> float:
-    rows = _high(view_state.rows) if view_state.has_records or view_state.has_table else 0
-    if view_state.narrow and view_state.has_records and view_state.has_table:
-        rows += _high(view_state.table_rows or view_state.rows)
+def height(view: StreamViewState) -> float:
+    rows = _high(view.rows) if view.has_records or view.has_table else 0
+    if view.narrow and view.has_records and view.has_table:
+        rows += _high(view.table_rows or view.rows)
     return rows
 
 
@@ -29,15 +29,15 @@ def _high(rows: int) -> float:
     return HEAD + ROW * rows + 10
 
 
-def drawn(view_state: StreamViewState, moment: BatchMoment, y: float) -> list[SceneShape]:
+def drawn(view: StreamViewState, moment: BatchMoment, y: float) -> list[SceneShape]:
     shapes: list[SceneShape] = []
-    one, other = view_state.columns
-    if view_state.has_records != view_state.has_table:  # one list has all the room
-        one = other = StreamColumn(view_state.left, view_state.right)
-    if view_state.has_records:
+    one, other = view.columns
+    if view.has_records != view.has_table:  # one list has all the room
+        one = other = StreamColumn(view.left, view.right)
+    if view.has_records:
         shapes += _records(moment, one, y)
-        y += _high(view_state.rows) if view_state.narrow else 0
-    if view_state.has_table:
+        y += _high(view.rows) if view.narrow else 0
+    if view.has_table:
         shapes += grid.drawn(moment, other.left, y, other.width)
     return shapes
 

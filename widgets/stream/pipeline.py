@@ -28,6 +28,7 @@ from widgets.stream import flow, words
 from widgets.stream.flow import AXIS, PipelineBox
 from widgets.stream.history import BatchMoment, OperatorState, PartitionShare, SourceProgress
 from widgets.stream.layout import StreamViewState
+from widgets.text_column import TextColumn
 
 TOP = 14
 SOURCE, SINK, HIGH = 200, 164, 80  # widths of the cards at both ends, and the sink's height
@@ -39,20 +40,20 @@ LEAST, WIDEST = 120, 200  # the width of an operator
 MOST_PARTS, MOST_SOURCES, MOST_OPERATORS = 4, 3, 3  # that are drawn
 
 
-def drawn(view_state: StreamViewState) -> tuple[list[SceneShape], float]:
+def drawn(view: StreamViewState) -> tuple[list[SceneShape], float]:
     """The shapes, and where they end."""
-    moment = view_state.moment
+    moment = view.moment
     if moment is None:
-        return _waiting(view_state)
-    boxes = _boxes(view_state, moment)
-    return _across(view_state, moment, boxes) if boxes else _down(view_state, moment)
+        return _waiting(view)
+    boxes = _boxes(view, moment)
+    return _across(view, moment, boxes) if boxes else _down(view, moment)
 
 
-def _boxes(view_state: StreamViewState, moment: BatchMoment) -> list[PipelineBox]:
+def _boxes(view: StreamViewState, moment: BatchMoment) -> list[PipelineBox]:
     """The operators, side by side; none if there is no room for that."""
     count = len(_operators(moment))
-    first = view_state.left + SOURCE + (WAY if len(moment.sources) < 2 else BENT)
-    last = view_state.right - SINK - WAY
+    first = view.left + SOURCE + (WAY if len(moment.sources) < 2 else BENT)
+    last = view.right - SINK - WAY
     width = min((last - first - BETWEEN * (count - 1)) / count, WIDEST)
     if width < LEAST:
         return []
@@ -67,10 +68,10 @@ def _operators(moment: BatchMoment) -> list[OperatorState | None]:
 
 
 def _across(
-    view_state: StreamViewState, moment: BatchMoment, boxes: list[PipelineBox]
+    view: StreamViewState, moment: BatchMoment, boxes: list[PipelineBox]
 ) -> tuple[list[SceneShape], float]:
-    shapes, sources, y = _sources(view_state, moment, SOURCE)
-    sink = PipelineBox(view_state.right - SINK, AXIS - 38, SINK, HIGH)
+    shapes, sources, y = _sources(view, moment, SOURCE)
+    sink = PipelineBox(view.right - SINK, AXIS - 38, SINK, HIGH)
     for at, (state, box) in enumerate(zip(_operators(moment), boxes, strict=True)):
         shapes.append(_operator(at, state, box))
         if state is not None:
@@ -78,20 +79,20 @@ def _across(
             pipe = f"M{box.width / 2:g} {DEEP}V{DEEP + DOWN}"
             shapes.append(group(f"state {at}", box.x, box.y, _store(moment, state, place, pipe)))
     shapes += flow.across(moment, sources, boxes, sink)
-    shapes.append(_sink(view_state, moment, sink))
+    shapes.append(_sink(view, moment, sink))
     shapes += _more_operators(moment, sink.x, AXIS + 60)
     low = TOP + DEEP + DOWN + STORE + 22 if moment.states else AXIS + 50
     return shapes, max(low, y)
 
 
-def _down(view_state: StreamViewState, moment: BatchMoment) -> tuple[list[SceneShape], float]:
-    room, half = view_state.room, (view_state.room - DOWN) / 2
-    shapes, _, y = _sources(view_state, moment, room)
+def _down(view: StreamViewState, moment: BatchMoment) -> tuple[list[SceneShape], float]:
+    room, half = view.room, (view.room - DOWN) / 2
+    shapes, _, y = _sources(view, moment, room)
     boxes = list[PipelineBox]()
-    source = PipelineBox(view_state.left, TOP, room, max(y - 10, TOP) - TOP)  # all of them
+    source = PipelineBox(view.left, TOP, room, max(y - 10, TOP) - TOP)  # all of them
     y = source.bottom
     for at, state in enumerate(_operators(moment)):
-        box = PipelineBox(view_state.left, y + FALL, room if state is None else half, STORE)
+        box = PipelineBox(view.left, y + FALL, room if state is None else half, STORE)
         boxes.append(box)
         shapes.append(_operator(at, state, box))
         if state is not None:
@@ -99,10 +100,10 @@ def _down(view_state: StreamViewState, moment: BatchMoment) -> tuple[list[SceneS
             inside = _store(moment, state, (half + DOWN, 0, half), pipe)
             shapes.append(group(f"state {at}", box.x, box.y, inside))
         y = box.bottom + (16 if state is not None and state.late else 0)
-    sink = PipelineBox(view_state.left, y + FALL, room, HIGH)
-    shapes += flow.down(moment, view_state.left + half / 2, source, boxes, sink)
-    shapes.append(_sink(view_state, moment, sink))
-    shapes += _more_operators(moment, view_state.left + half + DOWN, sink.y - FALL / 2 + 4)
+    sink = PipelineBox(view.left, y + FALL, room, HIGH)
+    shapes += flow.down(moment, view.left + half / 2, source, boxes, sink)
+    shapes.append(_sink(view, moment, sink))
+    shapes += _more_operators(moment, view.left + half + DOWN, sink.y - FALL / 2 + 4)
     return shapes, sink.bottom + 6
 
 
@@ -113,33 +114,32 @@ def _more_operators(moment: BatchMoment, x: float, y: float) -> list[SceneShape]
 
 
 def _sources(
-    view_state: StreamViewState, moment: BatchMoment, width: float
+    view: StreamViewState, moment: BatchMoment, width: float
 ) -> tuple[list[SceneShape], list[PipelineBox], float]:
     """The cards of the sources, and where the next one would be."""
     shapes, boxes, y = list[SceneShape](), list[PipelineBox](), float(TOP)
     told = width > SOURCE and len(moment.sources) > 1  # else it is beside the arrow
     for number, source in enumerate(moment.sources[:MOST_SOURCES]):
-        box = PipelineBox(view_state.left, y, width, _height(source))
+        box = PipelineBox(view.left, y, width, _height(source))
         shapes.append(_source(moment, number, source, box, told))
         boxes.append(box)
         y = box.bottom + 10
     if len(moment.sources) > MOST_SOURCES:
         more = f"and {words.many(len(moment.sources) - MOST_SOURCES, 'more source')}"
-        shapes.append(text("more sources", view_state.left, y + 8, more, look="soft"))
+        shapes.append(text("more sources", view.left, y + 8, more, look="soft"))
         y += 18
     return shapes, boxes, y
 
 
-def _waiting(view_state: StreamViewState) -> tuple[list[SceneShape], float]:
-    ended, middle = view_state.history.ended, view_state.width / 2
+def _waiting(view: StreamViewState) -> tuple[list[SceneShape], float]:
+    ended, middle = view.history.ended, view.width / 2
     yet = "No batch was done." if ended else "No batch is done yet."
-    told = ended or view_state.status or "Spark is starting the query"
-    look = "bad" if view_state.history.failed else "soft"
-    lines = wrap(told, view_state.room, 12)
-    shapes = [text("nothing", middle, AXIS, yet, ABOUT, look="head")]
-    for row, part in enumerate(lines):
-        shapes.append(text(f"status {row}", middle, AXIS + 24 + 17 * row, part, ABOUT, look=look))
-    return shapes, AXIS + 38 + 17 * len(lines)
+    told = ended or view.status or "Spark is starting the query"
+    look = "bad" if view.history.failed else "soft"
+    column = TextColumn(middle, AXIS + 24, view.room, 17, ABOUT)
+    column.write("status", told, look, size=12)
+    shapes = [text("nothing", middle, AXIS, yet, ABOUT, look="head"), *column.shapes]
+    return shapes, column.y + 14
 
 
 # -- sources -----------------------------------------------------------------------------------
@@ -222,11 +222,11 @@ def _operator(at: int, state: OperatorState | None, box: PipelineBox) -> SceneSh
         rect("card", 0, 0, box.width, box.height, 10, look="card"),
         text("name", middle, y, fit(name, room, 14, bold=True), ABOUT, look="head"),
     ]
-    for row, part in enumerate(lines):
-        key = f"does {row}" if row else "does"
-        shapes.append(text(key, middle, y + 19 + 14 * row, part, ABOUT, look="soft"))
+    column = TextColumn(middle, y + 19, room, 14, ABOUT)
+    column.put("does", lines, "soft")
     spark = f" (Spark's {state.operator})" if state else ""
-    return group(f"operator {at}", box.x, box.y, shapes, label=f"{name}: {does}{spark}")
+    label = f"{name}: {does}{spark}"
+    return group(f"operator {at}", box.x, box.y, shapes + column.shapes, label=label)
 
 
 def _store(
@@ -261,8 +261,8 @@ def _store(
 # -- the sink ----------------------------------------------------------------------------------
 
 
-def _sink(view_state: StreamViewState, moment: BatchMoment, box: PipelineBox) -> SceneShape:
-    name = view_state.into or view_state.name or moment.name or moment.sink
+def _sink(view: StreamViewState, moment: BatchMoment, box: PipelineBox) -> SceneShape:
+    name = view.into or view.name or moment.name or moment.sink
     kind = moment.sink if name != moment.sink else "the sink"
     told = moment.rate_out
     rate = "rows are not counted" if told is None else f"{words.rate(told)} rows/s"

@@ -4,54 +4,52 @@ layout.py has the positions of the parts; this module draws them, with a sentenc
 and the end of the query.
 """
 
-from widgets.scene import Scene, SceneShape, group, rect, text, wrap
+from widgets.scene import Scene, SceneShape, group, rect
 from widgets.stream import batches, lists, pipeline, strips, words
 from widgets.stream.history import BatchMoment
 from widgets.stream.layout import StreamViewState
+from widgets.text_column import TextColumn
 
 LINE = 17
 
 
-def picture(view_state: StreamViewState) -> Scene:
-    moment = view_state.moment
-    shapes, y = pipeline.drawn(view_state)
+def picture(view: StreamViewState) -> Scene:
+    moment = view.moment
+    shapes, y = pipeline.drawn(view)
     if moment is None:
-        return Scene(
-            view_state.width, y, shapes, title=title(view_state), says=view_state.history.ended
-        )
-    says = sentence(moment, view_state.before)
-    for number, part in enumerate(wrap(says, view_state.room, 12)):
-        y += LINE
-        shapes.append(text(f"says {number}", view_state.left, y, part))
-    if view_state.live and not moment.late:
+        return Scene(view.width, y, shapes, title=title(view), says=view.history.ended)
+    says = sentence(moment, view.before)
+    column = TextColumn(view.left, y + LINE, view.room, LINE).write("says", says)
+    shapes, y = shapes + column.shapes, column.y - LINE
+    if view.live and not moment.late:
         says = ""  # batches come too often to be read aloud
     y += 14
-    if view_state.head is None and view_state.history.ended:
-        band, y = _ended(view_state, y)
+    if view.head is None and view.history.ended:
+        band, y = _ended(view, y)
         shapes += band
-        says = view_state.history.ended
-    shapes += strips.drawn(view_state, moment, y)
-    y += strips.height(view_state)
-    shapes += lists.drawn(view_state, moment, y)
-    y += lists.height(view_state)
-    shapes += batches.drawn(view_state, y)
-    return Scene(view_state.width, y + batches.HEIGHT, shapes, title=title(view_state), says=says)
+        says = view.history.ended
+    shapes += strips.drawn(view, moment, y)
+    y += strips.height(view)
+    shapes += lists.drawn(view, moment, y)
+    y += lists.height(view)
+    shapes += batches.drawn(view, y)
+    return Scene(view.width, y + batches.HEIGHT, shapes, title=title(view), says=says)
 
 
-def title(view_state: StreamViewState) -> str:
+def title(view: StreamViewState) -> str:
     """The description of the picture, for screen readers."""
-    name = f" {view_state.name}" if view_state.name else ""
-    at = f", batch {view_state.moment.batch}" if view_state.moment else ""
+    name = f" {view.name}" if view.name else ""
+    at = f", batch {view.moment.batch}" if view.moment else ""
     return f"Streaming query{name}{at}"
 
 
-def header(view_state: StreamViewState) -> str:
+def header(view: StreamViewState) -> str:
     """A few words above the picture."""
-    moment, history = view_state.moment, view_state.history
+    moment, history = view.moment, view.history
     at = f"batch {moment.batch}" if moment else ""
     lag = "" if moment is None or moment.lag is None else f"lag {words.amount(moment.lag)}"
-    state = "failed" if history.failed else "ended" if history.ended else view_state.status
-    parts = view_state.name, at, lag, state if view_state.head is None else "looking back"
+    state = "failed" if history.failed else "ended" if history.ended else view.status
+    parts = view.name, at, lag, state if view.head is None else "looking back"
     return " · ".join(filter(None, parts))
 
 
@@ -76,16 +74,12 @@ def sentence(moment: BatchMoment, before: BatchMoment | None = None) -> str:
     return " ".join(said)
 
 
-def _ended(view_state: StreamViewState, y: float) -> tuple[list[SceneShape], float]:
-    failed = view_state.history.failed
-    told = ("▲ " if failed else "■ ") + view_state.history.ended
-    lines = wrap(told, view_state.room - 20, 12, bold=True)
-    high = LINE * len(lines) + 10
-    look = "bad bold" if failed else "bold"
-    shapes = [
-        rect("back", 0, 0, view_state.room, high, 6, look="outage" if failed else "card"),
-        *(text(f"line {at}", 10, 18 + LINE * at, part, look=look) for at, part in enumerate(lines)),
-    ]
-    return [
-        group("ended", view_state.left, y - 4, shapes, label=view_state.history.ended)
-    ], y + high + 10
+def _ended(view: StreamViewState, y: float) -> tuple[list[SceneShape], float]:
+    failed = view.history.failed
+    told = ("▲ " if failed else "■ ") + view.history.ended
+    column = TextColumn(10, 18, view.room - 20, LINE)
+    column.write("line", told, "bad bold" if failed else "bold")
+    high, look = column.y - 8, "outage" if failed else "card"
+    shapes = [rect("back", 0, 0, view.room, high, 6, look=look), *column.shapes]
+    whole = group("ended", view.left, y - 4, shapes, label=view.history.ended)
+    return [whole], y + high + 10

@@ -8,10 +8,11 @@ The watermark of a batch was set by the batches before it: rows left of it are t
 
 from math import ceil
 
-from widgets.scene import ABOUT, UP_TO, SceneShape, group, line, path, rect, text, width_of, wrap
+from widgets.scene import ABOUT, UP_TO, SceneShape, group, line, path, rect, text, width_of
 from widgets.stream import words
 from widgets.stream.history import BatchMoment
 from widgets.stream.layout import StreamColumn, StreamViewState
+from widgets.text_column import TextColumn
 
 HEIGHT = 78  # of one strip
 BAR = 16  # how high
@@ -25,15 +26,15 @@ LOOKS = {  # of the parts of a batch
 }
 
 
-def height(view_state: StreamViewState) -> float:
-    return 2 * HEIGHT if view_state.narrow else HEIGHT
+def height(view: StreamViewState) -> float:
+    return 2 * HEIGHT if view.narrow else HEIGHT
 
 
-def drawn(view_state: StreamViewState, moment: BatchMoment, y: float) -> list[SceneShape]:
-    below = HEIGHT if view_state.narrow else 0
+def drawn(view: StreamViewState, moment: BatchMoment, y: float) -> list[SceneShape]:
+    below = HEIGHT if view.narrow else 0
     return [
-        *_times(moment, view_state.columns[0], y),
-        *_watermark(view_state, moment, view_state.columns[1], y + below),
+        *_times(moment, view.columns[0], y),
+        *_watermark(view, moment, view.columns[1], y + below),
     ]
 
 
@@ -76,18 +77,15 @@ def _named(moment: BatchMoment, whole: int, width: float) -> set[str]:
 
 
 def _watermark(
-    view_state: StreamViewState, moment: BatchMoment, column: StreamColumn, y: float
+    view: StreamViewState, moment: BatchMoment, column: StreamColumn, y: float
 ) -> list[SceneShape]:
     left, right, level = column.left, column.right, y + 22 + BAR / 2
     shapes = [text("event time", left, y + 12, "Event time", look="bold")]
-    edges = _edges(view_state)
+    edges = _edges(view)
     if not edges:
         why = "No watermark: each row counts, however late it comes."
-        lines = enumerate(wrap(why, column.width, 11))
-        return shapes + [
-            text(f"no watermark {row}", left, y + 36 + 15 * row, part, look="soft")
-            for row, part in lines
-        ]
+        lines = TextColumn(left, y + 36, column.width, 15).write("no watermark", why, "soft")
+        return shapes + lines.shapes
     least, span = edges[0], max(edges[-1] - edges[0], 1)
     pad = (right - left) * 0.06
 
@@ -121,13 +119,10 @@ def _watermark(
     return [*shapes, group("watermark", x, level, inside, label=label)]
 
 
-def _edges(view_state: StreamViewState) -> list[int]:
+def _edges(view: StreamViewState) -> list[int]:
     """All times of the strip, in order: also those of the last batches, to show how the watermark
     moves."""
     found = [
-        at
-        for it in view_state.recent
-        for at in (it.watermark, *(it.event_times or ()))
-        if at is not None
+        at for it in view.recent for at in (it.watermark, *(it.event_times or ())) if at is not None
     ]
     return sorted(found)

@@ -12,12 +12,13 @@ Invariant: the head is None (live, or at the end) or one of the moments. There a
 the query's end, nor while no page shows the view.
 """
 
-import time
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any, ClassVar
 
 from widgets import palette
-from widgets.replay.step_view import STEP_ACTS, StepView
+from widgets.controls import Control
+from widgets.scene import Scene
+from widgets.step_view import STEP_ACTS, StepView
 from widgets.stream import batches
 from widgets.stream.feed import Feed
 from widgets.stream.history import Plain, QueryHistory
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 LEAST_ROWS = 4  # of the lists, so that they don't grow at once
 
 
-class StreamView(StepView):
+class StreamView(StepView[StreamViewState]):
     _css = palette.for_pages("znodes.css")  # changes are highlighted, as in the tree of znodes
 
     ACTS: ClassVar[frozenset[str]] = STEP_ACTS
@@ -68,7 +69,7 @@ class StreamView(StepView):
 
     def poll(self) -> bool:
         """Ask the query, and draw changes. False: nothing more will come by itself."""
-        return self.advance(time.monotonic())
+        return self.advance(self.clock())
 
     def advance(self, now: float) -> bool:
         feed = self.feed
@@ -82,7 +83,7 @@ class StreamView(StepView):
             self.draw()
             turn = now + self._every if self._turn is None else self._turn
             self.interval = max(min(self._every, turn - now), 0.05)
-            return self._turn is not None or (feed is not None and not feed.over)
+            return self.playing or (feed is not None and not feed.over)
 
     def view_state(self) -> StreamViewState:
         feed, moments = self.feed, self.history.moments
@@ -91,31 +92,32 @@ class StreamView(StepView):
         rows = [*lines, *(len(it) for it in records if it)]
         return StreamViewState(
             self.history,
-            None if self._head is None else self._here - self.history.forgotten,
+            None if self.head is None else self._here - self.history.forgotten,
             self.ACTS if moments else frozenset(),
             self._name or next((it.name for it in moments[-1:]), ""),
             self._into,
             feed.status if feed else "",
             (feed is not None and feed.has_records) or any(it is not None for it in records),
             (feed is not None and feed.has_table) or any(it is not None for it in tables),
-            self._turn is not None,
+            self.playing,
             max([LEAST_ROWS, *rows]),
             max([LEAST_ROWS, *lines]),
             self.width,
         )
 
-    def draw(self) -> None:
-        """Draw the moment, if its picture differs from the one shown."""
-        with self.lock:
-            view_state = self.view_state()
-            history = self.history
-            what = len(history.moments), history.forgotten, history.ended, view_state.playing
-            now = (*what, view_state.head, view_state.status, self.width)
-            if now == self._drawn:
-                return
-            self._drawn, live = now, bool(self.feed) and not history.ended
-            self.about = header(view_state)
-            self.show(picture(view_state), self._time_buttons(live=live))
+    def gist(self, state: StreamViewState) -> tuple[object, ...]:
+        history = self.history
+        batches = len(history.moments), history.forgotten, history.ended
+        return *batches, state.head, state.status
+
+    def headline(self, state: StreamViewState) -> str:
+        return header(state)
+
+    def painted(self, state: StreamViewState) -> Scene:
+        return picture(state)
+
+    def offers(self, state: StreamViewState) -> list[Control]:
+        return self._time_buttons(live=bool(self.feed) and not self.history.ended)
 
     # -- time ------------------------------------------------------------------------------
 

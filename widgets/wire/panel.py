@@ -17,19 +17,8 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from widgets.log.fields import count
-from widgets.scene import (
-    ABOUT,
-    UP_TO,
-    Act,
-    SceneShape,
-    fit,
-    group,
-    path,
-    rect,
-    text,
-    width_of,
-    wrap,
-)
+from widgets.scene import ABOUT, UP_TO, Act, SceneShape, fit, group, path, rect, text, width_of
+from widgets.text_column import TextColumn
 from widgets.text_width import MONO
 from widgets.wire.anatomy import ANSWER, NONE, TAGS, FieldNode
 from widgets.wire.exchange import Exchange, MessageArrow
@@ -110,12 +99,9 @@ def drawn(
         words, _ = told(arrow)
         why = NO_BYTES + WHY[it is not None]
         room = place.right - place.names - PAD
-        for part in wrap(words, room):
-            shapes.append(text(f"words {y}", place.names, y + 4, part))
-            y += PITCH
-        for number, part in enumerate(wrap(why, room, 11)):
-            shapes.append(text(f"why {number}", place.names, y + 4, part, look="soft"))
-            y += PITCH
+        column = TextColumn(place.names, y + 4, room, PITCH)
+        shapes += column.write("words", words).write("why", why, "soft").shapes
+        y = column.y - 4
     else:
         frame = it.frame(arrow.way) or b""
         lines = [at for at, leaf in enumerate(leaves) if not _is_idle(leaf)]
@@ -150,10 +136,8 @@ def _head(arrow: MessageArrow, place: PanelLayout, top: float) -> tuple[list[Sce
         x = place.names + width_of(title, 14, bold=True) + 16
         words = fit(words, place.right - 196 - x, 11)
         return [*shapes, text("route", x, y, words, look="soft")], top + HEAD
-    for part in wrap(words, place.right - PAD - place.names, 11):
-        y += 16
-        shapes.append(text(f"route {y}", place.names, y, part, look="soft"))
-    return shapes, y + 14
+    route = TextColumn(place.names, y + 16, place.right - PAD - place.names, 16)
+    return [*shapes, *route.write("route", words, "soft").shapes], route.y - 2
 
 
 def _other(arrow: MessageArrow, place: PanelLayout, foot: float) -> Iterator[SceneShape]:

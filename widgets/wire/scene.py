@@ -31,8 +31,8 @@ from widgets.scene import (
     rect,
     text,
     width_of,
-    wrap,
 )
+from widgets.text_column import TextColumn
 from widgets.wire import panel
 from widgets.wire.anatomy import ANSWER
 from widgets.wire.exchange import MessageArrow
@@ -77,9 +77,8 @@ def picture(page: WirePage, first: int = 0) -> Scene:
     ]
     if not page.rows:
         words = NOTHING_YET if page.live else NOTHING_SUCH if page.messages.arrows else NOT_TRACED
-        for at, part in enumerate(wrap(words, page.right - page.left, 11)):
-            y = page.lines + 60 + 16 * at
-            shapes.append(text(f"nothing {at}", page.width / 2, y, part, ABOUT, look="soft"))
+        column = TextColumn(page.width / 2, page.lines + 60, page.right - page.left, 16, ABOUT)
+        shapes += column.write("nothing", words, "soft").shapes
     count = len(page.parties)
     title = f"What {count} parties say to each other, {len(page.rows)} lines of {len(page.every)}"
     return Scene(page.width, top + height, shapes, title=title, says=_says(page))

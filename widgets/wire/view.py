@@ -18,11 +18,12 @@ from itertools import count
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from widgets import controls
 from widgets.controls import Control
-from widgets.shared_time import SharedTime
-from widgets.stage import SceneWidget
+from widgets.scene import Scene
+from widgets.shared_time import TimedView
+from widgets.view import redraws
 from widgets.wire.exchange import MOST, MessageLog, broker
 from widgets.wire.page import EVERYTHING, Anchor, WirePage, anchor
 from widgets.wire.scene import picture
@@ -34,7 +35,7 @@ _tracing: "WeakKeyDictionary[Any, set[int]]" = WeakKeyDictionary()  # the views 
 _numbers = count(1)  # of views
 
 
-class WireView(SceneWidget):
+class WireView(TimedView[WirePage]):
     ACTS: ClassVar[frozenset[str]] = frozenset(
         {"read", "shut", "turn", "api", "fold", "back", "forward", "pause", "seek", "trace"}
     )
@@ -51,9 +52,7 @@ class WireView(SceneWidget):
         self._between = frozenset(broker(it) if isinstance(it, int) else it for it in between)
         self._kind, self._fold, self._first = EVERYTHING, True, 0
         self._follows = True  # before a message was opened
-        self._drawn: object = None
-        self.shared = SharedTime.of(source)
-        self.shared.join(self)
+        self.join_time(source)
         self._zero = 0  # ms since 1970 at which the clock of the messages is 0
         if self.is_live:
             self._try(self._switch, True)
@@ -76,7 +75,7 @@ class WireView(SceneWidget):
             self.draw()
         return True
 
-    def page(self) -> WirePage:
+    def view_state(self) -> WirePage:
         return WirePage(
             self.messages,
             self.is_live,
@@ -88,26 +87,20 @@ class WireView(SceneWidget):
             self.width,
         )
 
-    def draw(self) -> None:
-        """Draw the page, if its picture differs from the one shown."""
-        with self.lock:
-            what = (
-                *(len(self.messages.arrows), self.messages.forgotten, self._kind, self._fold),
-                *(self.until, self.opened, self._first, self.is_traced, self.width),
-            )
-            if what != self._drawn:
-                self._drawn = what
-                page = self.page()
-                self.about = self._about(page)
-                self.show(picture(page, self._first), self._controls(page))
+    def gist(self, page: WirePage) -> tuple[object, ...]:
+        heard = len(self.messages.arrows), self.messages.forgotten
+        return *heard, self._kind, self._fold, self.until, self.opened, self._first
 
-    def _about(self, page: WirePage) -> str:
+    def painted(self, page: WirePage) -> Scene:
+        return picture(page, self._first)
+
+    def headline(self, page: WirePage) -> str:
         whom = " – ".join(sorted(self._between, reverse=True)) or f"{len(page.present)} parties"
         if not self.is_live:
             return f"{whom} · {len(page.every):,} lines"
         return f"{whom} · {ON if self.is_traced else OFF}"
 
-    def _controls(self, page: WirePage) -> list[Control]:
+    def offers(self, page: WirePage) -> list[Control]:
         follows = self.until is None
         kinds = [(EVERYTHING, "every API"), *((it, it) for it in self.messages.kinds)]
         found = [
@@ -130,21 +123,21 @@ class WireView(SceneWidget):
 
     def back(self) -> None:
         """Half a page."""
-        self._go(self.page().turned(-0.5))
+        self._go(self.view_state().turned(-0.5))
 
     def forward(self) -> None:
-        self._go(self.page().turned(0.5))
+        self._go(self.view_state().turned(0.5))
 
     def seek(self, share: float) -> None:
         """To a place on the strip, from 0 to 1."""
-        page = self.page()
+        page = self.view_state()
         at = page.scale.time(float(share))
         last = page.chosen[-1].at if page.chosen else at
         self._go(None if at >= last else (at, float("inf"), True))
 
     def pause(self) -> None:
         """Keep the page while new messages come; or follow them again."""
-        page = self.page()
+        page = self.view_state()
         if self.until is not None or not page.rows:
             self._go(None)
         else:
@@ -157,56 +150,49 @@ class WireView(SceneWidget):
         with self.lock:
             self.until = until
             self.draw()
-        self.shared.tell(self, None if until is None else int(until[0]) + self._zero)
+        self.tell_time(None if until is None else int(until[0]) + self._zero)
 
+    @redraws
     def follow(self, at: int | None) -> None:
         """Show the messages up to this time, because another view shows it."""
-        with self.lock:
-            self.until = None if at is None else (at - self._zero, float("inf"), True)
-            self.draw()
+        self.until = None if at is None else (at - self._zero, float("inf"), True)
 
     # -- selection --------------------------------------------------------------------
 
+    @redraws
     def api(self, name: str) -> None:
         """Only this one; "": all."""
-        with self.lock:
-            self._kind = str(name)
-            self.draw()
+        self._kind = str(name)
 
+    @redraws
     def fold(self) -> None:
         """Whether periodic messages are counted, or drawn one by one."""
-        with self.lock:
-            self._fold = not self._fold
-            self.draw()
+        self._fold = not self._fold
 
+    @redraws
     def read(self, key: str) -> None:
         """Open a message by its arrow. The page stays the same."""
-        with self.lock:
-            page = self.page()
-            arrow = page.find(str(key))
-            if arrow is None:
-                why = "that message is forgotten: too much was said since"
-                raise ApiException(ErrorCode.invalid_request, why)
-            if not self.opened:
-                self._follows = self.until is None
-            self.opened, self._first = arrow.key, 0
-            if self.until is None and page.every:
-                self.until = anchor(page.every[-1].arrow)
-            self.until = self.page().showing(arrow)
-            self.draw()
+        page = self.view_state()
+        arrow = page.find(str(key))
+        if arrow is None:
+            raise invalid_request("that message is forgotten: too much was said since")
+        if not self.opened:
+            self._follows = self.until is None
+        self.opened, self._first = arrow.key, 0
+        if self.until is None and page.every:
+            self.until = anchor(page.every[-1].arrow)
+        self.until = self.view_state().showing(arrow)
 
+    @redraws
     def shut(self) -> None:
         """Close the message, and follow new ones again if the view did before."""
-        with self.lock:
-            self.opened = ""
-            self.until = None if self._follows else self.until
-            self.draw()
+        self.opened = ""
+        self.until = None if self._follows else self.until
 
+    @redraws
     def turn(self, first: float) -> None:
         """To other fields of the message that is open."""
-        with self.lock:
-            self._first = max(int(first), 0)
-            self.draw()
+        self._first = max(int(first), 0)
 
     # -- the trace -----------------------------------------------------------------------
 
@@ -228,7 +214,6 @@ class WireView(SceneWidget):
         self.source.trace(on, frames=on)
 
     def close(self) -> None:
-        self.shared.leave(self)
         wanted = _tracing.get(self.source, set()) if self.is_live else set()
         if self.number in wanted:
             wanted.discard(self.number)

@@ -24,6 +24,7 @@ from typing import NamedTuple
 
 from engine.cluster.znode_changes import ZnodeState, parent
 from engine.zookeeper.znodes import BROKER_IDS, CONTROLLER, CONTROLLER_EPOCH, TOPICS
+from widgets.row_window import RowWindow
 from widgets.story import internal
 from widgets.znodes.history import ZnodeTreeView, order
 
@@ -146,21 +147,15 @@ def _quiet(path: str, children: list[str], tree: ZnodeTreeView) -> list[str]:
 
 def window(rows: list[ZnodeRow], room: int, first: int | None, followed: str) -> list[ZnodeRow]:
     """As many rows as there is room for, from `first` on, or with the row of this path."""
-    if len(rows) <= room:
-        return rows
     if first is None:
         place = next((at for at, row in enumerate(rows) if row.path == followed), 0)
         first = max(place - room + 3, 0)
-    last = len(rows) - room + 1  # the first row of a page that ends with the last row
-    first = 0 if first <= 1 else min(first, last)
-    begin, end = first, first + room - (first > 0) - (first < last)
-    shown = rows[begin:end]
-    if first:
-        back = max(first - room + 3, 0)
-        shown = [ZnodeRow(ABOVE, 0, "", None, 0, more=begin, first=back), *shown]
-    if end < len(rows):
-        more = len(rows) - end
-        shown = [*shown, ZnodeRow(BELOW, 0, "", None, 0, more=more, first=end - 1)]
+    page = RowWindow.of(len(rows), room, first)
+    shown = rows[page.begin : page.end]
+    if page.above:
+        shown = [ZnodeRow(ABOVE, 0, "", None, 0, more=page.above, first=page.back), *shown]
+    if page.below:
+        shown = [*shown, ZnodeRow(BELOW, 0, "", None, 0, more=page.below, first=page.end - 1)]
     return shown
 
 

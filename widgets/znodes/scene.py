@@ -10,7 +10,7 @@
     │ ━━━━●━━━━━━━◆▽━━━━━━━━○────────   the strip of changes   │
     └──────────────────────────────────────────────────────────┘
 
-On a narrow page the brokers stand above the tree. A pure function: the same view_state makes the
+On a narrow page the brokers stand above the tree. A pure function: the same view makes the
 same picture, with a kernel or without.
 """
 
@@ -35,6 +35,7 @@ from widgets.scene import (
     width_of,
     wrap,
 )
+from widgets.text_column import TextColumn
 from widgets.znodes.layout import CHIP, GAP, ROW, Course, ZnodeViewState
 from widgets.znodes.panel import panel
 from widgets.znodes.rows import ABOVE, BELOW, ZnodeRow
@@ -48,30 +49,30 @@ LITTLE = 90  # px: data are not shown in less
 LEGEND = "In italics: ephemeral, gone with its session.  ◎ watched: told of its next change."
 
 
-def picture(view_state: ZnodeViewState) -> Scene:
-    opened, y = panel(view_state, view_state.bottom + 6)
-    y = max(y, view_state.bottom) + 12
-    course = Course(view_state.history, view_state.start, view_state.now, view_state.moving)
-    strip = ViewMoment(course, view_state.at, view_state.live, view_state.acts)
-    width = view_state.width
+def picture(view: ZnodeViewState) -> Scene:
+    opened, y = panel(view, view.bottom + 6)
+    y = max(y, view.bottom) + 12
+    course = Course(view.history, view.start, view.now, view.moving)
+    strip = ViewMoment(course, view.at, view.live, view.acts)
+    width = view.width
     shapes = [
-        *_glows(view_state),
-        *(shape for row in view_state.rows for shape in _row(view_state, row)),
-        *_firing(view_state),
-        *_chips(view_state),
+        *_glows(view),
+        *(shape for row in view.rows for shape in _row(view, row)),
+        *_firing(view),
+        *_chips(view),
         *opened,
         line("edge", 0, y, width, y, look="rule"),
         *timeline.drawn(strip, EDGE, y + 6, width - 2 * EDGE),
     ]
-    lines, y = _story(view_state, strip, y + 6 + timeline.HEIGHT + 12)
-    notes, y = _notes(view_state, y)
-    says = told(view_state.news[-1], view_state.history) if view_state.news else ""
-    title = f"ZooKeeper's tree: {about(view_state)}"
+    lines, y = _story(view, strip, y + 6 + timeline.HEIGHT + 12)
+    notes, y = _notes(view, y)
+    says = told(view.news[-1], view.history) if view.news else ""
+    title = f"ZooKeeper's tree: {about(view)}"
     return Scene(width, y, [*shapes, *lines, *notes], title=title, says=says)
 
 
-def about(view_state: ZnodeViewState) -> str:
-    nodes = view_state.tree.nodes.values()
+def about(view: ZnodeViewState) -> str:
+    nodes = view.tree.nodes.values()
     owners = [znode.owner for znode in nodes if znode.owner]
     words = f"{count(len(nodes), 'znode')} · {len(owners)} ephemeral"
     return f"{words}, of {count(len({*owners}), 'session')}" if owners else words
@@ -80,38 +81,38 @@ def about(view_state: ZnodeViewState) -> str:
 # -- rows ---------------------------------------------------------------------------------------
 
 
-def _row(view_state: ZnodeViewState, row: ZnodeRow) -> list[SceneShape]:
-    y = view_state.levels[row.path]
-    x = view_state.left + view_state.indent * row.depth
+def _row(view: ZnodeViewState, row: ZnodeRow) -> list[SceneShape]:
+    y = view.levels[row.path]
+    x = view.left + view.indent * row.depth
     if row.more:
-        return [_more(view_state, row, x, y)]
-    shapes, room = list[SceneShape](), view_state.right
-    who = _state(view_state, row)
+        return [_more(view, row, x, y)]
+    shapes, room = list[SceneShape](), view.right
+    who = _state(view, row)
     if who:
         words, look, label = who
-        key, at = f"owner {row.path}", view_state.right
+        key, at = f"owner {row.path}", view.right
         shapes.append(text(key, at, y + 15, words, UP_TO, look=look, label=label))
         room -= width_of(words, 11) + 14
     name, end = _name(row, x, y, room)
-    told = _data(view_state, row, max(view_state.data, end + 12), y, room)
-    watchers = view_state.tree.watchers.get(row.path, set())
+    told = _data(view, row, max(view.data, end + 12), y, room)
+    watchers = view.tree.watchers.get(row.path, set())
     if watchers and not row.gone:
-        names = ", ".join(sorted(whose(each, view_state.history) for each in watchers))
+        names = ", ".join(sorted(whose(each, view.history) for each in watchers))
         words, label = f"◎ {len(watchers)}", f"watched by {names}"
-        at = view_state.eye
+        at = view.eye
         shapes.append(text(f"eye {row.path}", at, y + 15, words, look="tiny", label=label))
     return [name, *told, *shapes]
 
 
-def _state(view_state: ZnodeViewState, row: ZnodeRow) -> tuple[str, str, str] | None:
+def _state(view: ZnodeViewState, row: ZnodeRow) -> tuple[str, str, str] | None:
     """That it is deleted, or whose it is: words, look and label."""
     if row.gone:
         return "▽ deleted", "soft bad", ""
     owner = row.znode.owner if row.znode else 0
     if not owner:
         return None
-    who = whose(owner, view_state.history)
-    words = f"{short(owner)} · {who}" if view_state.wide else short(owner)
+    who = whose(owner, view.history)
+    words = f"{short(owner)} · {who}" if view.wide else short(owner)
     return words, "soft italic", f"ephemeral: lives as long as session 0x{owner:x} of {who}"
 
 
@@ -142,21 +143,21 @@ def _name(row: ZnodeRow, x: float, y: float, end: float) -> tuple[SceneShape, fl
 
 
 def _data(
-    view_state: ZnodeViewState, row: ZnodeRow, left: float, y: float, end: float
+    view: ZnodeViewState, row: ZnodeRow, left: float, y: float, end: float
 ) -> list[SceneShape]:
     if not row.znode or not row.znode.data or end - left < LITTLE:
         return []
     words = fit(one_line(row.znode.data), end - left - 6, 11, mono=True)
     shapes = [
         rect("back", -4, 1, end - left, ROW - 2, 4, look="clear"),
-        text("data", 0, 15, words, look="znode lit" if row.path == view_state.chosen else "znode"),
+        text("data", 0, 15, words, look="znode lit" if row.path == view.chosen else "znode"),
     ]
     more = {} if row.gone else {"acts": (Act("choose", row.path, "show in full"),)}
     label = f"data of {row.path}, version {row.znode.version}: open"
     return [group(f"data {row.path}", left, y, shapes, label=label, **more)]
 
 
-def _more(view_state: ZnodeViewState, row: ZnodeRow, x: float, y: float) -> SceneShape:
+def _more(view: ZnodeViewState, row: ZnodeRow, x: float, y: float) -> SceneShape:
     """A row for others: without a change, above or below those on the page, or too many."""
     parent, words = row.path[:-2] or "/", f"… {row.more:,} more"
     acts: tuple[Act, ...] = ()
@@ -171,7 +172,7 @@ def _more(view_state: ZnodeViewState, row: ZnodeRow, x: float, y: float) -> Scen
         label = "they have that in their path"
     else:
         label, acts = "show some, or find one by its name", (Act("more", parent, "show more"),)
-    said = fit(words, view_state.right - x - 26, 11)
+    said = fit(words, view.right - x - 26, 11)
     shapes = [
         rect("back", -4, 1, width_of(said, 11) + 26, ROW - 2, 4, look="clear"),
         text("words", 14, 15, said, look="soft"),
@@ -182,54 +183,50 @@ def _more(view_state: ZnodeViewState, row: ZnodeRow, x: float, y: float) -> Scen
 # -- the latest changes ----------------------------------------------------------------------
 
 
-def _glows(view_state: ZnodeViewState) -> list[SceneShape]:
+def _glows(view: ZnodeViewState) -> list[SceneShape]:
     """Behind the rows: each change is highlighted once, the newest on top."""
-    latest = {
-        view_state.level(it.path): it for it in view_state.news if it.kind is not ChangeKind.ENDED
-    }
-    shapes, left = [], view_state.left - 8
+    latest = {view.level(it.path): it for it in view.news if it.kind is not ChangeKind.ENDED}
+    shapes, left = [], view.left - 8
     for y, change in latest.items():
         if y is None:
             continue
-        width = view_state.end + 8 - left
+        width = view.end + 8 - left
         shapes.append(rect(f"glow {change.number}", left, y, width, ROW, 5, look="glow"))
-        if not view_state.live:
+        if not view.live:
             shapes.append(rect("here", left, y + 2, 3, ROW - 4, 1, look="watermark"))
-    for change in view_state.news:
-        place = _place(view_state, change.session) if change.kind is ChangeKind.ENDED else None
+    for change in view.news:
+        place = _place(view, change.session) if change.kind is ChangeKind.ENDED else None
         if place is not None:
-            x, y = view_state.chip(place)
-            where = x - 4, y - 4, view_state.chip_width + 8, CHIP + 8, 10
+            x, y = view.chip(place)
+            where = x - 4, y - 4, view.chip_width + 8, CHIP + 8, 10
             shapes.append(rect(f"glow {change.number}", *where, look="glow"))
     return shapes
 
 
-def _firing(view_state: ZnodeViewState) -> list[SceneShape]:
+def _firing(view: ZnodeViewState) -> list[SceneShape]:
     """From a change to the sessions that were notified."""
     shapes = []
-    for change in view_state.news:
-        level = view_state.level(change.path)
+    for change in view.news:
+        level = view.level(change.path)
         for session in change.notified:
-            place = _place(view_state, session)
+            place = _place(view, session)
             if place is None or level is None:
                 continue
-            drawn = _way(view_state, level + ROW / 2, *view_state.chip(place))
-            label = (
-                f"{whose(session, view_state.history)} was told: {change.path} {change.kind.value}"
-            )
+            drawn = _way(view, level + ROW / 2, *view.chip(place))
+            label = f"{whose(session, view.history)} was told: {change.path} {change.kind.value}"
             key = f"told {change.number} {short(session)}"
             shapes += [path(key, drawn, look="told", label=label), travel(f"dot of {key}", drawn)]
     return shapes
 
 
-def _way(view_state: ZnodeViewState, y: float, x: float, top: float) -> str:
+def _way(view: ZnodeViewState, y: float, x: float, top: float) -> str:
     """From a row to a broker: on a narrow page along the edge, so that it crosses no text."""
-    start = view_state.end + 4
-    if view_state.wide:
+    start = view.end + 4
+    if view.wide:
         half, end = (start + x) / 2, top + CHIP / 2
         return f"M{start:.0f} {y:.0f}C{half:.0f} {y:.0f} {half:.0f} {end:.0f} {x - 3:.0f} {end:.0f}"
-    middle, low = x + view_state.chip_width / 2, top + CHIP + GAP / 2
-    edge = view_state.width - 7
+    middle, low = x + view.chip_width / 2, top + CHIP + GAP / 2
+    edge = view.width - 7
     if middle > edge - 8:
         return f"M{start:.0f} {y:.0f}H{edge:.0f}V{top + CHIP:.0f}"
     return (
@@ -238,26 +235,26 @@ def _way(view_state: ZnodeViewState, y: float, x: float, top: float) -> str:
     )
 
 
-def _place(view_state: ZnodeViewState, session: int) -> int | None:
+def _place(view: ZnodeViewState, session: int) -> int | None:
     """Which of the brokers a session is; an earlier session of a broker is at the same broker."""
-    broker = view_state.history.owners.get(session, -1)
-    for place, (each, number) in enumerate(view_state.sessions.items()):
+    broker = view.history.owners.get(session, -1)
+    for place, (each, number) in enumerate(view.sessions.items()):
         if each == session or (broker >= 0 and number == broker):
             return place
     return None
 
 
-def _chips(view_state: ZnodeViewState) -> list[SceneShape]:
+def _chips(view: ZnodeViewState) -> list[SceneShape]:
     shapes = [
-        _chip(view_state, session, broker, *view_state.chip(place))
-        for place, (session, broker) in enumerate(view_state.sessions.items())
+        _chip(view, session, broker, *view.chip(place))
+        for place, (session, broker) in enumerate(view.sessions.items())
     ]
-    if view_state.unseen:
-        words = f"and {view_state.unseen} more broker{'' if view_state.unseen == 1 else 's'}"
-        where = view_state.chips + 4, view_state.foot + 8
+    if view.unseen:
+        words = f"and {view.unseen} more broker{'' if view.unseen == 1 else 's'}"
+        where = view.chips + 4, view.foot + 8
         shapes.append(text("unseen", *where, words, look="soft"))
-    if name := view_state.kraft_controller:
-        x, y = view_state.chips + 4, view_state.foot + 8 + 16 * bool(view_state.unseen)
+    if name := view.kraft_controller:
+        x, y = view.chips + 4, view.foot + 8 + 16 * bool(view.unseen)
         label = f"{name} of KRaft is the controller: its znode is not ephemeral"
         words = f"{name}, of KRaft"
         shapes.append(text("kraft crown", x, y, "♛", look="crown"))
@@ -265,16 +262,16 @@ def _chips(view_state: ZnodeViewState) -> list[SceneShape]:
     return shapes
 
 
-def _chip(view_state: ZnodeViewState, session: int, broker: int, x: float, y: float) -> SceneShape:
-    tree, name = view_state.tree, whose(session, view_state.history)
+def _chip(view: ZnodeViewState, session: int, broker: int, x: float, y: float) -> SceneShape:
+    tree, name = view.tree, whose(session, view.history)
     there = broker < 0 or tree.alive(broker)
     crown = broker >= 0 and broker == tree.controller
-    width = view_state.chip_width
+    width = view.chip_width
     watched = len(tree.watched_by(session))
     watches = f"◎ {watched} watched" if there else "no session"
     room = width - 22 - (width_of(short(session), 11) + 8 if there else 0)
     words = watches if width_of(watches, 11) <= room else f"◎ {watched}"
-    at = 24 if view_state.wide else 21
+    at = 24 if view.wide else 21
     shown = fit(name, width - at - (23 if crown else 8), bold=there)
     shapes = [
         rect("card", 0, 0, width, CHIP, 8, look="card" if there else "paper away"),
@@ -295,27 +292,24 @@ def _chip(view_state: ZnodeViewState, session: int, broker: int, x: float, y: fl
 # -- below --------------------------------------------------------------------------------------
 
 
-def _story(
-    view_state: ZnodeViewState, strip: ViewMoment, y: float
-) -> tuple[list[SceneShape], float]:
+def _story(view: ZnodeViewState, strip: ViewMoment, y: float) -> tuple[list[SceneShape], float]:
     """The last changes as text."""
-    most = STORY if view_state.wide else STORY_NARROW
-    steps = [it for it in view_state.history.steps if it.number <= view_state.number][-most:]
+    most = STORY if view.wide else STORY_NARROW
+    steps = [it for it in view.history.steps if it.number <= view.number][-most:]
     shapes: list[SceneShape] = []
     if not steps:
         hint = "Nothing has changed yet."
-        hint += " Create a topic, or kill a broker." if view_state.live else ""
-        for part in wrap(hint, view_state.width - 2 * view_state.left, 11):
-            shapes.append(text(f"hint {y}", view_state.left, y, part, look="soft"))
-            y += STEP
-        return shapes, y
+        hint += " Create a topic, or kill a broker." if view.live else ""
+        room = view.width - 2 * view.left
+        column = TextColumn(view.left, y, room, STEP).write("hint", hint, "soft")
+        return column.shapes, column.y
     clocks = width_of(strip.clock(strip.run_source.end), 11)
     for change in steps:
-        bold = not view_state.live and change is steps[-1]
-        words = told(change, view_state.history)
-        parts = _broken(words, view_state.width - 2 * view_state.left - clocks - 30, bold)
+        bold = not view.live and change is steps[-1]
+        words = told(change, view.history)
+        parts = _broken(words, view.width - 2 * view.left - clocks - 30, bold)
         clock = strip.clock(change.at)
-        shapes.append(_line(view_state, change, clock, clocks, y, parts, bold))
+        shapes.append(_line(view, change, clock, clocks, y, parts, bold))
         y += STEP * len(parts) + 2
     return shapes, y
 
@@ -328,7 +322,7 @@ def _broken(words: str, room: float, bold: bool) -> list[str]:
 
 
 def _line(
-    view_state: ZnodeViewState,
+    view: ZnodeViewState,
     change: ZnodeChange,
     clock: str,
     clocks: float,
@@ -337,8 +331,8 @@ def _line(
     bold: bool,
 ) -> SceneShape:
     """`clocks`: the width of the widest time."""
-    sort, left = SORTS[change.kind], view_state.left
-    width = view_state.width - 2 * left + 8
+    sort, left = SORTS[change.kind], view.left
+    width = view.width - 2 * left + 8
     shapes = [
         rect("back", -4, -13, width, STEP * len(parts) + 2, 4, look="clear"),
         text("clock", clocks, 0, clock, UP_TO, look="soft"),
@@ -347,17 +341,13 @@ def _line(
     for place, part in enumerate(parts):
         look = "bold" if bold else ""
         shapes.append(text(f"words {place}", clocks + 28, STEP * place, part, look=look))
-    acts = (Act("step_to", change.number, "go there"),) if "step_to" in view_state.acts else ()
-    label = f"{clock} s: {told(change, view_state.history)}"
+    acts = (Act("step_to", change.number, "go there"),) if "step_to" in view.acts else ()
+    label = f"{clock} s: {told(change, view.history)}"
     return group(f"line {change.number}", left, y, shapes, label=label, acts=acts)
 
 
-def _notes(view_state: ZnodeViewState, y: float) -> tuple[list[SceneShape], float]:
-    room = view_state.width - 2 * view_state.left
-    told = [part for words in (LEGEND, *view_state.notes) for part in wrap(words, room, 11)]
-    y += 6
-    shapes = [
-        text(f"note {number}", view_state.left, y + 15 * number, part, look="soft")
-        for number, part in enumerate(told)
-    ]
-    return shapes, y + 15 * len(told) + 4
+def _notes(view: ZnodeViewState, y: float) -> tuple[list[SceneShape], float]:
+    column = TextColumn(view.left, y + 6, view.width - 2 * view.left, 15)
+    for number, words in enumerate((LEGEND, *view.notes)):
+        column.write(f"note {number}", words, "soft")
+    return column.shapes, column.y + 4

@@ -13,18 +13,18 @@ import time
 from typing import Any, ClassVar
 
 from engine.cluster.znode_watcher import ZnodeWatcher
-from engine.errors import ApiException, ErrorCode
+from engine.errors import invalid_request
 from widgets import controls, palette
 from widgets.controls import Control
-from widgets.scene import ABOUT, Scene, text, wrap
-from widgets.shared_time import SharedTime
-from widgets.stage import SceneWidget
+from widgets.scene import ABOUT, Scene
+from widgets.step_view import STEP_ACTS, StepView
+from widgets.text_column import TextColumn
+from widgets.view import redraws
 from widgets.znodes.history import ZnodeHistory, recorded
 from widgets.znodes.layout import Course, ZnodeViewState
 from widgets.znodes.rows import FEW, TreeSelection
 from widgets.znodes.scene import about, picture
 
-PACE = 0.9  # seconds from step to step, when it plays
 TICK = 1000  # ms between two pictures without a change
 HOW = (
     "This recording knows nothing of znodes: cluster.record(path, znodes=True) makes one that does."
@@ -37,12 +37,15 @@ OVER = "The cluster is over: this is what was there."
 OURSELVES = "The session of this picture, and its watch on the whole tree, are left out."
 
 
-class ZooKeeperTree(SceneWidget):
+class ZooKeeperTree(StepView[ZnodeViewState]):
+    PACE, STEP = 0.9, "a change"
+
     _css = palette.for_pages("znodes.css")
 
     ACTS: ClassVar[frozenset[str]] = frozenset(
         {"expand", "collapse", "more", "unfold", "scroll", "choose", "who", "shut", "find"}
-        | {"begin", "back", "play", "forward", "live", "seek", "goto", "step_to"}
+        | STEP_ACTS
+        | {"goto", "step_to"}
     )
 
     def __init__(self, source: Any) -> None:
@@ -50,14 +53,8 @@ class ZooKeeperTree(SceneWidget):
         super().__init__(name="ZooKeeper")
         self.history = ZnodeHistory()
         self.choice = TreeSelection()
-        self.head: int | None = None
-        self.playing = False
         self.chosen, self.watcher = "", 0
-        self.clock = time.monotonic
-        self._due = 0.0  # the next step, if it plays
-        self._drawn: object = None
-        self.shared = SharedTime.of(source)
-        self.shared.join(self)
+        self.join_time(source)
         self._told = ""  # the source's last error
         self._own = ZnodeWatcher(source) if isinstance(source, str) else None
         self._znodes: ZnodeWatcher | None = self._own
@@ -81,15 +78,12 @@ class ZooKeeperTree(SceneWidget):
         news = source.changes(self.history.last) if source else []
         with self.lock:
             self.history.add(it for it in news if it.number > self.history.last)
-            steps = self.playing and self.clock() >= self._due
-            if steps:
-                self._due = self.clock() + PACE
-                self._go_on()
+            steps = self._step_on(self.clock())
             self.draw()
             if source and source.trouble != self._told:  # the error of an act stays
                 self.trouble = self._told = source.trouble
         if steps:
-            self.shared.tell(self, self._time)
+            self.tell_time(self._time)
         return self.playing or bool(source and not source.closed)
 
     def _now(self) -> int:
@@ -130,198 +124,148 @@ class ZooKeeperTree(SceneWidget):
         known = [source.no_watches or UNNAMED]
         return [*([reading] if source.reading and not source.closed else []), *known, *ours]
 
-    def draw(self) -> None:
-        """Draw the moment, if its picture differs from the one shown."""
-        with self.lock:
-            if not self.history.changes and not self._znodes:
-                self.about = ""
-                return self.show(self._without_znodes(), [])
-            view_state = self.view_state()
-            news = [change.number for change in view_state.news]
-            what = (
-                *(
-                    view_state.number,
-                    news,
-                    view_state.live,
-                    view_state.at // TICK,
-                    self.chosen,
-                    self.watcher,
-                ),
-                *(view_state.notes, self.playing, repr(self.choice), self.width),
-            )
-            if what == self._drawn:
-                return
-            self._drawn = what
-            self.about = about(view_state)
-            self.show(picture(view_state), self._controls())
+    def gist(self, state: ZnodeViewState) -> tuple[object, ...]:
+        news = [change.number for change in state.news]
+        chosen = self.chosen, self.watcher, repr(self.choice)
+        return state.number, news, state.live, state.at // TICK, *chosen, state.notes
+
+    def painted(self, state: ZnodeViewState) -> Scene:
+        return picture(state) if self._has_znodes else self._without_znodes()
+
+    def headline(self, state: ZnodeViewState) -> str:
+        return about(state) if self._has_znodes else ""
+
+    @property
+    def _has_znodes(self) -> bool:
+        return bool(self.history.changes or self._znodes)
 
     def _without_znodes(self) -> Scene:
-        lines = wrap(HOW, self.width - 40, 11)
-        hint = [
-            text(f"hint {place}", self.width / 2, 36 + 16 * place, part, ABOUT, look="soft")
-            for place, part in enumerate(lines)
-        ]
-        return Scene(self.width, 50 + 16 * len(lines), hint, title=HOW, says=HOW)
+        hint = TextColumn(self.width / 2, 36, self.width - 40, 16, ABOUT).write("hint", HOW, "soft")
+        return Scene(self.width, hint.y + 14, hint.shapes, title=HOW, says=HOW)
 
-    def _controls(self) -> list[Control]:
+    def offers(self, state: ZnodeViewState) -> list[Control]:
+        if not self._has_znodes:
+            return []
         steps, now = self.history.steps, self.head is None
-        found = [
-            controls.text("find", "find", self.choice.wanted, "part of a path", typed=True),
-            controls.button("begin", "◂◂", "back to the beginning", off=not steps),
-            controls.button("back", "◂", "a change back", off=not steps, more="back"),
-            controls.button(
-                "play", "❙❙" if self.playing else "▸", "pause" if self.playing else "play",
-                off=not steps,
-            ),
-            controls.button("forward", "▸❘", "a change forward", off=now),
-        ]  # fmt: skip
-        if self._znodes:
-            found.append(controls.button("live", "● live", "back to now", pressed=now))
-        else:
-            found.append(controls.button("live", "▸▸", "to the end", off=now))
-        return found
+        find = controls.text("find", "find", self.choice.wanted, "part of a path", typed=True)
+        time = controls.time_buttons(
+            self.STEP, playing=self.playing, now=now if self._znodes else None, more="back",
+            off=not steps,
+        )  # fmt: skip
+        if now:  # there is nothing after it
+            time[3:] = [it if "pressed" in it else it | {"off": True} for it in time[3:]]
+        return [find, *time]
 
     # -- selection --------------------------------------------------------------------
 
+    @redraws
     def expand(self, path: str) -> None:
         """Show its children."""
-        with self.lock:
-            self.choice.closed.discard(path)
-            self.choice.opened.add(path)
-            self.draw()
+        self.choice.closed.discard(path)
+        self.choice.opened.add(path)
 
+    @redraws
     def collapse(self, path: str) -> None:
-        with self.lock:
-            self.choice.opened.discard(path)
-            self.choice.unfolded.discard(path)
-            self.choice.closed.add(path)
-            self.draw()
+        self.choice.opened.discard(path)
+        self.choice.unfolded.discard(path)
+        self.choice.closed.add(path)
 
+    @redraws
     def more(self, path: str) -> None:
         """Some more children of a znode that has many."""
-        with self.lock:
-            self.choice.limits[path] = self.choice.limits.get(path, FEW) + FEW
-            self.draw()
+        self.choice.limits[path] = self.choice.limits.get(path, FEW) + FEW
 
+    @redraws
     def unfold(self, path: str) -> None:
         """Show those of its children in which nothing has changed, too; until it is closed."""
-        with self.lock:
-            self.choice.unfolded.add(path)
-            self.draw()
+        self.choice.unfolded.add(path)
 
+    @redraws
     def scroll(self, first: float) -> None:
         """Show other rows, from this one on. After the next selection it follows changes again."""
-        with self.lock:
-            self.choice.first = max(int(first), 0)
-            self.draw()
+        self.choice.first = max(int(first), 0)
 
+    @redraws
     def find(self, wanted: str) -> None:
         """Show only paths that contain this; with "" the tree again."""
-        with self.lock:
-            self.choice.first = None
-            self.choice.wanted = str(wanted).strip()
-            self.draw()
+        self.choice.first = None
+        self.choice.wanted = str(wanted).strip()
 
+    @redraws
     def choose(self, path: str) -> None:
         """Show a znode in full; a second call with the same one closes it."""
         if path not in self.view_state().tree.nodes:
-            raise ApiException(
-                ErrorCode.invalid_request, f"there is no znode {path} at this moment"
-            )
-        with self.lock:
-            self.chosen, self.watcher = ("" if path == self.chosen else path), 0
-            self.choice.first = None
-            self.draw()
+            raise invalid_request(f"there is no znode {path} at this moment")
+        self.chosen, self.watcher = ("" if path == self.chosen else path), 0
+        self.choice.first = None
 
+    @redraws
     def who(self, session: str) -> None:
         """Show the watches of a session."""
-        with self.lock:
-            again = int(session) == self.watcher
-            self.chosen, self.watcher = "", 0 if again else int(session)
-            self.draw()
+        again = int(session) == self.watcher
+        self.chosen, self.watcher = "", 0 if again else int(session)
 
+    @redraws
     def shut(self) -> None:
-        with self.lock:
-            self.chosen, self.watcher = "", 0
-            self.draw()
+        self.chosen, self.watcher = "", 0
 
     # -- time ----------------------------------------------------------------------------
 
-    def begin(self) -> None:
+    @property
+    def _first(self) -> int:
         """Before the first change."""
-        self._stop_at(self.history.began)
+        return self.history.began
 
-    def back(self) -> None:
-        here = self.history.last if self.head is None else self.head
-        if self.head is None:  # the last change is shown already
-            here += 1
+    @property
+    def _last(self) -> int:
+        return self.history.last
+
+    def _before(self) -> int:
+        here = self.history.last + 1 if self.head is None else self.head
         before = self.history.before(here)
-        self._stop_at(self.history.began if before is None else before)
+        return self.history.began if before is None else before
 
-    def forward(self) -> None:
-        """To the next change; after the last, to now."""
-        if self.head is not None:
-            self._stop_at(self.history.after(self.head))
+    def _after(self) -> int | None:
+        return None if self.head is None else self.history.after(self.head)
 
-    def play(self) -> None:
-        """Play change by change, from here or from the beginning; or pause."""
-        with self.lock:
-            self.playing = not self.playing
-            if self.playing and self.head is None:
-                self.head = self.history.began
-            self._due = self.clock() + PACE
-            self.draw()
-        self.refresh()
+    def _set(self, to: int | None) -> None:
+        self.head = to if self.history.changes else None
 
-    def live(self) -> None:
-        self._stop_at(None)
+    def _go(self, to: int | None) -> None:
+        self.choice.first = None
+        super()._go(to)
+        self.tell_time(self._time)
 
     def seek(self, share: float) -> None:
         """To a place on the timeline, from 0 to 1."""
         at = self.course().axis().time(float(share))
-        self._stop_at(None if at >= self._end else max(self.history.until(at), self.history.began))
+        self._go(None if at >= self._end else max(self.history.until(at), self.history.began))
 
     def course(self) -> Course:
-        view_state = self.view_state()
-        return Course(self.history, view_state.start, view_state.now, view_state.moving)
+        view = self.view_state()
+        return Course(self.history, view.start, view.now, view.moving)
 
     def goto(self, at: float) -> None:
         """To the change at a time, in ms since 1970."""
-        self._stop_at(max(self.history.until(int(at)), self.history.began))
+        self._go(max(self.history.until(int(at)), self.history.began))
 
     def step_to(self, number: float) -> None:
         """To a change."""
-        self._stop_at(min(max(int(number), self.history.began), self.history.last))
-
-    def _go_on(self) -> None:
-        assert self.head is not None, "what plays has a head"
-        self.head = self.history.after(self.head)
-        self.playing = self.head is not None
-
-    def _stop_at(self, number: int | None) -> None:
-        with self.lock:
-            self.playing = False
-            self.choice.first = None
-            self.head = number if self.history.changes else None
-            self.draw()
-        self.shared.tell(self, self._time)
+        self._go(min(max(int(number), self.history.began), self.history.last))
 
     @property
     def _time(self) -> int | None:
         """Of the moment that is shown; None: now, or the end."""
         return None if self.head is None else self.view_state().at
 
+    @redraws
     def follow(self, at: int | None) -> None:
         """Show this time here, because another view does."""
-        with self.lock:
-            self.playing = False
-            self.head = None
-            if at is not None and at < self._end and self.history.changes:
-                self.head = max(self.history.until(at), self.history.began)
-            self.draw()
+        self._turn = self.head = None
+        if at is not None and at < self._end and self.history.changes:
+            self.head = max(self.history.until(at), self.history.began)
 
     def close(self) -> None:
-        self.shared.leave(self)
         super().close()
         if self._own:
             self._own.close()

@@ -7,6 +7,7 @@ from engine.cluster.znode_changes import ChangeKind, ZnodeChange, ZnodeState
 from engine.zookeeper.znodes import BROKER_IDS
 from widgets.log.timestamps import moment
 from widgets.story import CURE, EXPIRY, FAULT, Sort
+from widgets.tables import rows_of
 from widgets.znodes.history import ZnodeHistory
 
 CHANGED = Sort("✎", "lead", 2)
@@ -18,44 +19,12 @@ SORTS = {
     ChangeKind.ENDED: EXPIRY,
 }
 EARLY = ("brokerid", "leader", "isr", "leader_epoch", "host", "port", "partitions")  # fields
-PATHS = {  # patterns of whole paths, the first that fits
-    r"/brokers/ids": "One ephemeral znode for each live broker. The controller watches the "
-    "children, and so learns who comes and goes.",
-    r"/brokers/ids/\d+": "A live broker, and where it listens. It is gone with the broker's "
-    "session; its czxid is the broker's epoch.",
-    r"/brokers/topics": "Every topic. The controller watches the children: a new name is a new "
-    "topic to place.",
-    r"/brokers/topics/[^/]+": "A topic: its id, and on which brokers each partition's replicas "
-    "live, the preferred leader first.",
-    r"/brokers/topics/[^/]+/partitions/\d+/state": "Who leads the partition, who is in sync, and "
-    "in which epochs that was decided. A writer must know its version, so nobody overwrites.",
-    r"/brokers/seqid": "Its version is the next broker id, for brokers that have none given.",
-    r"/controller": "Whoever creates it is the controller. It is ephemeral: when its owner's "
-    "session ends, all brokers that watch it try to create it. In a migration to KRaft it belongs "
-    "to the leader of the quorum, and stays.",
-    r"/migration": "From ZooKeeper to KRaft: the controller that leads the migration, and up to "
-    "which offset of its log the tree has been written. Who takes over changes its version: the "
-    "one before cannot write any more.",
-    r"/controller_epoch": "How many controllers there have been. Orders of an older one are "
-    "refused.",
-    r"/cluster/id": "The cluster's id, for ever.",
-    r"/config/changes.*": "Look at this entity again: brokers watch the children.",
-    r"/config/.+": "What was set for a topic, a broker or a client; the rest is by default.",
-    r"/isr_change_notification.*": "Leaders tell the controller here that an ISR has changed; it "
-    "reads the partition's state, and deletes the note.",
-    r"/log_dir_event_notification.*": "A broker tells the controller here that a disk failed.",
-    r"/admin/delete_topics.*": "Topics that somebody wants deleted.",
-    r"/admin/reassign_partitions": "Partitions that somebody wants moved, as before Kafka 2.4.",
-    r"/admin/preferred_replica_election": "Partitions that their first replica shall lead.",
-    r"/latest_producer_id_block": "The last block of producer ids that a broker took.",
-    r"/feature": "Features that every broker has agreed on.",
-    r"/consumers": "Where consumers kept their offsets before 0.9; empty since.",
-}
+PATHS = rows_of(__file__, "paths.tsv")  # patterns of whole paths, the first that fits
 
 
 def purpose(path: str) -> str:
     """The meaning of a path for Kafka; "" if it is not Kafka's."""
-    return next((words for it, words in PATHS.items() if re.fullmatch(it, path)), "")
+    return next((words for it, words in PATHS if re.fullmatch(it, path)), "")
 
 
 def short(session: int) -> str:

@@ -1,48 +1,24 @@
 """The whole picture: one glance tells who is alive, who leads, what is committed, what it cost."""
 
 import json
-from collections import Counter
-from itertools import combinations
 
 import pytest
 
 from engine.cluster.state import GroupState
 from engine.model import TopicPartition
 from tests.unit.widgets.cluster import Cluster, ensemble, partition, state, topic
+from tests.unit.widgets.readable import check_texts
 from widgets import replicas
 from widgets.broker_card import ANSWERS
 from widgets.cluster_scene import about, picture
 from widgets.cluster_view import FAULTS, TIME, ClusterView
 from widgets.moment import ViewMoment
 from widgets.run_source import LiveRun
-from widgets.scene import width_of
-
-SIZES = {"soft": 11, "tiny": 10, "small": 11.5, "head": 14, "letter": 10}
 
 
 def drawn(cluster, **facts):
     run_source = LiveRun(cluster)
     return picture(ViewMoment(run_source, run_source.end, True, FAULTS | TIME, **facts))
-
-
-def siblings(shapes):
-    yield shapes
-    for shape in shapes:
-        if isinstance(shape.content, tuple):
-            yield from siblings(shape.content)
-
-
-def extents(shapes, x=0, y=0):
-    """Every text with the room it takes, by an estimate that is rather too wide."""
-    for shape in shapes:
-        if shape.kind == "text":
-            left, top, anchor = (*shape.where, -1)[:3]
-            size = next((SIZES[each] for each in shape.look.split() if each in SIZES), 12)
-            width = width_of(shape.content, size)
-            begin = x + left - {-1: 0, 0: width / 2, 1: width}[anchor]
-            yield shape, begin, y + top, begin + width
-        elif shape.kind == "group":
-            yield from extents(shape.content, x + shape.where[0], y + shape.where[1])
 
 
 def clusters():
@@ -61,38 +37,11 @@ def clusters():
 COUNTS = (1, 3, 12, 60, 1000)
 
 
-@pytest.fixture(params=clusters().items(), ids=lambda it: it[0])
-def scene(request):
-    return drawn(request.param[1])
-
-
-def test_keys_are_unique_among_siblings(scene):
-    for shapes in siblings(scene.shapes):
-        assert max(Counter(shape.key for shape in shapes).values(), default=1) == 1
-
-
-def test_all_that_can_be_clicked_has_a_label(scene):
+@pytest.mark.parametrize("cluster", clusters().values(), ids=list(clusters()))
+def test_every_text_can_be_read(cluster):
+    scene = drawn(cluster)
     assert [shape for shape in scene.all() if shape.does]
-    assert not [shape.key for shape in scene.all() if shape.does and not shape.label]
-
-
-def test_every_act_is_one_of_the_widgets(scene):
-    acts = {act.name for shape in scene.all() for act in shape.acts}
-    assert acts <= ClusterView.ACTS
-
-
-def test_texts_stay_inside_the_picture(scene):
-    for shape, left, bottom, right in extents(scene.shapes):
-        assert left >= 0, shape
-        assert right <= scene.width + 2, shape
-        assert bottom <= scene.height, shape
-
-
-def test_texts_do_not_cover_each_other(scene):
-    for one, other in combinations(extents(scene.shapes), 2):
-        (first, left, y, right), (second, begin, below, end) = one, other
-        if abs(y - below) < 9 and left < end - 4 and begin < right - 4:
-            pytest.fail(f"{first.content!r} and {second.content!r}")
+    check_texts(scene)
 
 
 def test_sixty_partitions_are_small_enough_for_a_notebook():
@@ -196,17 +145,6 @@ def test_what_happened_is_read_aloud():
     cluster = Cluster()
     cluster.kill(2)
     assert drawn(cluster).says == "broker 2 killed (SIGKILL)"
-
-
-def test_the_same_moment_makes_the_same_picture():
-    cluster = Cluster()
-    assert drawn(cluster).rows() == drawn(cluster).rows()
-
-
-def test_it_draws_without_a_page():
-    svg = drawn(Cluster()).svg()
-    assert "broker 1" in svg
-    assert "<svg" in svg
 
 
 def test_no_brokers_no_picture_of_them():

@@ -3,7 +3,8 @@
 import pytest
 
 from tests.unit.widgets.cluster import Cluster, topic
-from tests.unit.widgets.test_cluster_scene import clusters, extents
+from tests.unit.widgets.readable import extents
+from tests.unit.widgets.test_cluster_scene import clusters
 from widgets.cluster_strip import LOW, picture
 from widgets.cluster_view import FAULTS, TIME, ClusterView
 from widgets.moment import ViewMoment

@@ -1,12 +1,12 @@
 """The controllers of a cluster without ZooKeeper, in the picture of the cluster."""
 
 from dataclasses import replace
-from itertools import combinations
 
 import pytest
 
 from tests.unit.widgets.cluster import Cluster, event, quorum
-from tests.unit.widgets.test_cluster_scene import drawn, extents
+from tests.unit.widgets.readable import check_texts
+from tests.unit.widgets.test_cluster_scene import drawn
 from widgets.story import Story
 
 
@@ -54,9 +54,7 @@ def test_without_a_majority_nobody_leads():
 @pytest.mark.parametrize("width", [356, 462, 928])
 def test_texts_have_room(width):
     scene = drawn(Cluster(controllers=quorum()), width=width)
-    for (one, left, y, right), (other, begin, below, end) in combinations(extents(scene.shapes), 2):
-        if abs(y - below) < 9 and left < end - 4 and begin < right - 4:
-            pytest.fail(f"{one.content!r} and {other.content!r}")
+    check_texts(scene)
 
 
 @pytest.mark.parametrize(

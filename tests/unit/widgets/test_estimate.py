@@ -2,7 +2,6 @@
 
 import json
 from collections.abc import Iterator
-from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -12,7 +11,7 @@ from widgets.estimate.number_line import NumberLine
 from widgets.progress import record
 from widgets.progress.line import came_true
 from widgets.progress.record import TaskPlace
-from widgets.scene import SceneShape, width_of
+from widgets.scene import SceneShape
 
 WHY, LESS, MORE = "Four seconds of session.", "It waits for the session.", "Nothing is copied."
 LONG = (
@@ -159,37 +158,6 @@ def test_it_is_written_down_with_the_distance(
     assert facts["off"].endswith("times too large")
     assert facts["right"] is came_true(facts) is right
     record._files.clear()
-    asked.close()
-
-
-@pytest.mark.parametrize("width", [280, 356, 390, 960, 1100])
-@pytest.mark.parametrize("guess", [0.1, 4, 100])
-@pytest.mark.parametrize("is_known", [False, True])
-def test_words_stay_in_the_card_and_apart(width: int, guess: float, is_known: bool) -> None:
-    asked = an_estimate(f"{LONG}? " * 2)
-    asked.fit(width)
-    asked.do("hint")
-    asked.do("answer", guess)
-    if is_known:
-        asked.outcome(100)
-    assert asked.picture is not None
-    rows: dict[float, list[tuple[float, float]]] = {}
-    for it in asked.picture.all():
-        if it.kind != "text":
-            continue
-        x, y, *anchor = it.where
-        large = "head" in it.look
-        wide = width_of(str(it.content), 14 if large else 12 if "small" in it.look else 11, large)
-        begin = x - wide / 2 if anchor else x
-        assert begin >= 0, it
-        assert begin + wide <= width, it
-        rows.setdefault(y, []).append((begin, begin + wide))
-    for row in rows.values():
-        for (_, end), (begin, _) in pairwise(sorted(row)):
-            assert end < begin
-    lines = sorted(rows)
-    assert all(below - above >= 16 for above, below in pairwise(lines))
-    assert lines[-1] < asked.picture.height
     asked.close()
 
 

@@ -15,7 +15,7 @@ from engine.storage.index import OffsetIndex, TimeIndex
 from engine.storage.records import Record
 from tests.unit.storage.disk import NOW, batch, place
 from widgets.log.batches import log_fields
-from widgets.log.fields import ByteField, index_fields, text, time_index_fields
+from widgets.log.fields import ByteField, entry_fields, text
 from widgets.log.timestamps import moment
 
 BYTES = st.none() | st.binary(max_size=200)
@@ -77,8 +77,8 @@ def test_fields_tile_bytes_that_are_damaged_or_cut(rows: Rows, chance: random.Ra
 @given(st.binary(max_size=300))
 def test_fields_tile_any_bytes(data: bytes) -> None:
     tile(log_fields(data), data)
-    tile(index_fields(data, 7), data)
-    tile(time_index_fields(data, 7), data)
+    tile(entry_fields("index", data, 7), data)
+    tile(entry_fields("timeindex", data, 7), data)
 
 
 def test_a_batch_is_read_as_it_was_written() -> None:
@@ -183,7 +183,7 @@ def test_an_index_is_read_entry_by_entry(tmp_path: Path) -> None:
     index.append(1007, 300)
     index.append(1020, 4500)
     index.close()
-    fields = tile(index_fields(file.read_bytes(), 1000), file.read_bytes())
+    fields = tile(entry_fields("index", file.read_bytes(), 1000), file.read_bytes())
     assert [field.value for field in fields] == [
         *("+7 → offset 1,007", "byte 300", "+20 → offset 1,020", "byte 4,500"),
         "zeros",
@@ -194,7 +194,7 @@ def test_an_index_is_read_entry_by_entry(tmp_path: Path) -> None:
 
 def test_zeros_end_where_an_entry_begins() -> None:
     data = bytes(16) + (5).to_bytes(4, "big") + (1000).to_bytes(4, "big")
-    fields = tile(index_fields(data, 0), data)
+    fields = tile(entry_fields("index", data, 0), data)
     assert [field.value for field in fields] == ["zeros", "+5 → offset 5", "byte 1,000"]
 
 
@@ -205,11 +205,11 @@ def test_a_time_index_is_read_entry_by_entry(tmp_path: Path) -> None:
     index.append(NOW, 1007)
     index.append(NOW + 1, 1020)
     index.close()
-    fields = tile(time_index_fields(file.read_bytes()[:30], 1000, 120), bytes(30), 120)
+    fields = tile(entry_fields("timeindex", file.read_bytes()[:30], 1000, 120), bytes(30), 120)
     assert [field.value for field in fields][:2] == [f"{NOW} → {moment(NOW)}", "+7 → offset 1,007"]
     assert fields[-1].kind == "unused"
     torn = file.read_bytes()[:20]
-    assert tile(time_index_fields(torn, 1000), torn)[-1].kind == "torn"
+    assert tile(entry_fields("timeindex", torn, 1000), torn)[-1].kind == "torn"
 
 
 def test_texts_and_moments() -> None:

@@ -122,11 +122,7 @@ def test_in_two_cooperative_rounds_a_partition_moves_once():
 
 
 def test_a_group_that_everybody_left_begins_anew():
-    leaves = [
-        member(2000, "c1", "left"),
-        preparing(2000, f"{IDS['c1']} left"),
-        empty(2000, 2),
-    ]
+    leaves = [member(2000, "c1", "left"), preparing(2000, f"{IDS['c1']} left"), empty(2000, 2)]
     events = [*joins(0, "c1"), *stable(10, 1, c1="0"), *leaves]
     history = told([*events, *joins(60_000, "c2"), *stable(60_010, 3, c2="0")])
     assert spells(history) == [("orders-0", "c1", 10, 2000), ("orders-0", "c2", 60_010, None)]

@@ -9,14 +9,7 @@ from engine.cluster.state import GroupState, MemberState
 from tests.unit.widgets.cluster import START, state, topic
 from tests.unit.widgets.test_group_history import IDS, joins, member, preparing, stable, told
 from widgets.group.lag import lags
-from widgets.group.layout import (
-    MOST_LANES,
-    MOST_THREADS,
-    TOP,
-    DeedMark,
-    GroupViewState,
-    Rows,
-)
+from widgets.group.layout import MOST_LANES, MOST_THREADS, TOP, DeedMark, GroupViewState, Rows
 from widgets.group.scene import about, picture
 from widgets.group.threads import hue
 
@@ -160,15 +153,6 @@ def test_lag_stands_beside_each_thread():
     rows = Rows(here)
     assert scene["lag orders-1"].where == (here.right + 6, rows.y(rows.spells["orders-1"][-1]))
     assert about(here) == "g · Stable · generation 2 · range · 2 consumers · lag 26"
-
-
-def test_everything_that_can_be_done_or_hovered_has_words_and_keys_are_unique():
-    scene = picture(view_state(**OURS))
-    assert all(it.label for it in scene.all() if it.does)
-    keys = [it.key for it in scene.shapes]
-    assert len(keys) == len(set(keys))
-    assert all(0 <= it.where[0] <= scene.width for it in scene.shapes if it.where)
-    assert scene.svg().startswith("<svg")
 
 
 def test_colours_repeat_dashed_and_each_thread_has_its_number():

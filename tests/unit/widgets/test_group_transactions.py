@@ -2,7 +2,7 @@
 
 from engine.cluster.recording import Recording
 from tests.unit.widgets.cluster import START, event
-from tests.unit.widgets.test_cluster_scene import extents
+from tests.unit.widgets.readable import extents
 from tests.unit.widgets.test_group_history import IDS, told
 from tests.unit.widgets.test_group_scene import group, story, view_state, words
 from widgets.group.group_run import RecordedGroup

@@ -320,11 +320,7 @@ def test_who_works_cooperatively_reads_on_meanwhile():
         for it in bars(GroupView(film("cooperative-sticky"), group="g").figure())
         if it[0] == "c1"
     ]
-    assert [it[1:] for it in kept] == [
-        (0.01, 2.0, "0 1 2 3"),
-        (2.0, 2.5, "0 1"),
-        (2.5, 9.0, "0 1"),
-    ]
+    assert [it[1:] for it in kept] == [(0.01, 2.0, "0 1 2 3"), (2.0, 2.5, "0 1"), (2.5, 9.0, "0 1")]
 
 
 def test_two_strategies_are_set_on_one_clock():

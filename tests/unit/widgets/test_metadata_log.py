@@ -5,7 +5,6 @@ import pytest
 from engine.cluster.kraft.metadata_log_reader import MetadataEntryKind, MetadataLogEntry
 from engine.cluster.recording import Recording
 from engine.cluster.state import ClusterState, ControllerState, Status
-from tests.unit.widgets.test_cluster_scene import extents
 from widgets import MetadataLogView
 
 T = 1_700_000_000_000
@@ -131,12 +130,3 @@ def test_a_recording_without_the_log_says_how_one_is_made():
     view = MetadataLogView(Recording([state(T, 0), state(T + 10, 0)], []))
     assert "metadata_log=True" in view.picture["nothing"].content
     view.close()
-
-
-@pytest.mark.parametrize("width", [340, 640, 960, 1100])
-def test_everything_is_inside_at_each_width(view, width):
-    view.fit(width)
-    for at in (T, T + 3000, T + 9000):
-        view.follow(at)
-        for shape, left, _, right in extents(view.picture.shapes):
-            assert -8 <= left <= right <= width + 8, shape

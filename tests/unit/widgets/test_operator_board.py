@@ -185,17 +185,3 @@ def test_a_recorded_failover_has_its_isr_changes_and_can_be_dragged_through():
     assert "back to the beginning" in str(buttons(board))
     assert len(board.figure().data) > 3
     board.close()
-
-
-@pytest.mark.parametrize("width", [280, 390, 640, 1100])
-def test_no_word_leaves_its_panel(board, cluster, width):
-    cluster.set_partitions(orders_0=partition(1, isr=(1, 2)))
-    board.fit(width)
-    go(board, 1100)
-    panels = [it for it in board.picture.shapes if it.kind == "group" and it.key in BY_NAME]
-    assert len(panels) == len(PANELS)
-    for panel in panels:
-        room = panel.content[0].where[2]  # of its card
-        assert all(it.where[0] < room for it in panel.content if it.kind == "text")
-    columns = {it.where[0] for it in panels}
-    assert len(columns) == (1 if width < 640 else 2)

@@ -44,12 +44,6 @@ def test_servers_stand_inside_zookeeper_and_brokers_below(count, width):
     assert starts == [plan.server(1).middle, plan.server(count).middle, keeper.middle]
 
 
-def test_one_server_leaves_the_picture_as_it_was():
-    plan = ClusterLayout((1, 2, 3), 78)
-    assert plan.keeper == (WIDTH / 2 - 120, 14, 240, 62)
-    assert plan.box(1).y == 150
-
-
 @pytest.mark.parametrize("count", range(1, MOST + 1))
 def test_in_one_row_every_two_are_linked(count):
     plan = ClusterLayout(tuple(range(1, count + 1)), 78)
@@ -61,17 +55,3 @@ def test_arcs_end_above_the_clients(count):
     plan = ClusterLayout(tuple(range(1, count + 1)), 78)
     for one, other in plan.pairs():
         assert plan.middle(one, other)[1] < plan.clients
-
-
-def test_a_way_leads_from_one_to_the_other():
-    plan = ClusterLayout((1, 2, 3), 78)
-    first, second = plan.box(1), plan.box(2)
-    assert plan.way(1, 2).startswith(f"M{first.right:.1f} ")
-    assert plan.way(2, 1).startswith(f"M{second.x:.1f} ")
-    assert plan.way(3, 1).startswith(f"M{plan.box(3).middle:.1f} {plan.box(3).bottom:.1f}")
-
-
-def test_a_broker_that_is_added_takes_its_place():
-    three, four = ClusterLayout((1, 2, 3), 78), ClusterLayout((1, 2, 3, 4), 78)
-    assert three.box(3).x < four.box(4).x
-    assert four.box(1).width < three.box(1).width

@@ -1,14 +1,11 @@
 """Questions: the learner commits first, the engine answers, and every answer has its why."""
 
 import json
-from itertools import pairwise
 
 import pytest
 
 from engine.errors import ApiException
-from widgets.question.quiz import MARGIN, Question, Quiz
-from widgets.scene import width_of
-from widgets.stage import SceneWidget
+from widgets.question.quiz import Question, Quiz
 
 LOST, KEPT, WAITS = "It is lost", "It survives", "It waits until the broker is back"
 ANSWERS = {LOST: "Two had a copy.", KEPT: "A replica leads now.", WAITS: "Nobody has to wait."}
@@ -195,43 +192,6 @@ def test_a_quiz_without_questions_is_refused():
 
 
 LONG = "a rather long answer that takes several lines, as answers sometimes have to"
-
-
-@pytest.mark.parametrize("count", [2, 3, 4])
-@pytest.mark.parametrize("known", [False, True])
-@pytest.mark.parametrize("width", [356, 415, 842, 960])
-def test_words_stay_in_their_cards_and_cards_apart(count, known, width, monkeypatch):
-    monkeypatch.setattr(SceneWidget, "told_last", width)
-    answers = {f"{LONG} {number}": f"{LONG}. " * 3 for number in range(count)}
-    quiz = Quiz(Question(f"{LONG}? " * 4, answers, LONG), fate())
-    quiz.hint("1")
-    first = next(iter(answers))
-    quiz.choose(f"1 {first}")
-    if known:
-        quiz.tell(1, first)
-
-    cards = [it for it in group_of(quiz) if it.key.startswith("answer ")]
-    assert len(cards) == count
-    for card in cards:
-        box, *inside = card.content
-        wide, height = box.where[2:4]
-        for each in inside:
-            if each.kind == "text":
-                bold = each.look == "head"
-                room = wide if bold else wide + MARGIN
-                assert each.where[0] + width_of(each.content, 14 if bold else 12, bold) <= room
-                assert each.where[1] < height - 4
-        lines = [it.where[1] for it in inside if it.kind == "text" and it.key != "letter"]
-        assert all(below - above >= 16 for above, below in pairwise(lines))
-    for left, right in pairwise(cards):
-        beside = left.where[0] + left.content[0].where[2] < right.where[0]
-        assert beside or left.where[1] + left.content[0].where[3] < right.where[1]
-    last = cards[-1]
-    assert last.where[0] + last.content[0].where[2] <= width - MARGIN + 0.1
-    second = quiz.picture["question 2"]
-    assert last.where[1] + last.content[0].where[3] < second.where[1]
-    assert all(it.label for it in quiz.picture.all() if it.does)
-    quiz.close()
 
 
 def test_a_state_is_reported_by_words_and_not_by_colour_alone(quiz):

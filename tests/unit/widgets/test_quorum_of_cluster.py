@@ -107,7 +107,7 @@ def test_controllers_that_start_later_have_lanes_too():
     """In a migration from ZooKeeper there are none at first."""
     none = ClusterState(T - 1000, 1, {}, {})
     view = QuorumView(Recording([none, *STATES], EVENTS))
-    assert view.plan().laned == [*VOTERS]
+    assert view.view_state().laned == [*VOTERS]
     assert "leader" in {event.kind for event in view.film.events}
     view.do("begin")
     assert label(view, 101) == "controller-1: down, epoch 0 · on its disk, log up to offset 0"

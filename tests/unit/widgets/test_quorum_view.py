@@ -1,11 +1,8 @@
 """A quorum on the page: cards, lanes, the time of the run, and what a click does."""
 
-from itertools import combinations
-
 import pytest
 
 from proof.quorum.simulated_quorum import SimulatedQuorum
-from tests.unit.widgets.test_cluster_scene import extents
 from widgets import QuorumView
 
 
@@ -109,22 +106,3 @@ def test_a_vote_and_its_answer_are_lines_between_lanes(view, quorum):
     told = [shape.label for shape in view.picture.all() if shape.kind == "line" and shape.label]
     assert any("asks for the vote of" in it for it in told)
     assert any("votes for" in it for it in told)
-
-
-@pytest.mark.parametrize("width", [280, 356, 700, 960])
-@pytest.mark.parametrize("voters", [3, 5])
-def test_texts_have_room_at_each_width(width, voters):
-    quorum = SimulatedQuorum(voters=voters, seed=7, observers=[9])
-    quorum.until(lambda: quorum.leader)
-    quorum.append("one")
-    quorum.kill(quorum.leader)
-    quorum.run(1.5)
-    view = QuorumView(quorum)
-    view.fit(width)
-    for (one, left, y, right), (other, begin, below, end) in combinations(
-        extents(view.picture.shapes), 2
-    ):
-        if abs(y - below) < 9 and left < end - 4 and begin < right - 4:
-            pytest.fail(f"{one.content!r} and {other.content!r}")
-        assert right <= width + 12, one.content
-    view.close()

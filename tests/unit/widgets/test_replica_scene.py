@@ -3,14 +3,13 @@
 import json
 import re
 from dataclasses import replace
-from itertools import combinations, pairwise
+from itertools import pairwise
 
 import pytest
 
 from engine.cluster.recording import Recording
 from engine.errors import ErrorCode
 from tests.unit.widgets.cluster import START, Cluster, event
-from tests.unit.widgets.test_cluster_scene import extents
 from tests.unit.widgets.test_replica_past import ORDERS, Tale, failover, request, transactions
 from widgets import ReplicaView
 from widgets.playback import TIME
@@ -186,17 +185,6 @@ def test_on_a_narrow_page_a_line_has_a_short_name_and_is_explained_below(film):
     assert "line of label 2" not in picture(view_state(film)).by_key
 
 
-def test_large_offsets_have_room_at_the_left():
-    tale = Tale()
-    tale.is_so(1_234_567, 1_234_567, 1_234_567, committed=1_234_567)
-    tale.wait(1000)
-    few, many = view_state(failover()), view_state(tale.film())
-    assert few.left < many.left
-    offsets = [it for it in extents(picture(many).shapes) if it[0].key.startswith("offset ")]
-    assert len(offsets) == 5
-    assert all(left >= 0 and right < many.left for _, left, _, right in offsets)
-
-
 def test_a_moment_tells_all_its_values(film):
     view = view_state(film)
     moments = [it for it in picture(view).all() if it.look == "column"]
@@ -273,10 +261,7 @@ def test_a_tick_stands_where_the_high_watermark_rose(film):
 
 
 def test_answers_have_a_row_where_they_are_known(film):
-    more = [
-        request(2500, (0, 12, 0)),
-        request(3500, (0, -1, int(ErrorCode.not_enough_replicas))),
-    ]
+    more = [request(2500, (0, 12, 0)), request(3500, (0, -1, int(ErrorCode.not_enough_replicas)))]
     scene = picture(view_state(film, more=more))
     assert scene["answers signs"].look == "check ok still"
     assert scene["refusals signs"].look == "check bad still"
@@ -286,18 +271,6 @@ def test_answers_have_a_row_where_they_are_known(film):
 
 
 # -- room ---------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize("at", [0, 600, 2000, 4500, 6500, 8500, 10_000])
-@pytest.mark.parametrize("span", [0, 3])
-@pytest.mark.parametrize("width", [320, 639, 640, 1000])
-def test_no_two_texts_overlap(film, at, span, width):
-    scene = picture(replace(view_state(film, at, span), width=width))
-    texts = [it for it in extents(scene.shapes) if it[0].content]
-    for (one, left, y, right), (other, from_, below, to) in combinations(texts, 2):
-        if abs(y - below) < 9 and not {one.key, other.key} & {"glyph"}:
-            assert right <= from_ or to <= left, (one.content, other.content)
-    assert max(right for *_, right in texts) <= scene.width
 
 
 def test_labels_keep_their_distance_and_their_order():

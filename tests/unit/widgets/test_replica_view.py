@@ -9,7 +9,6 @@ from tests.unit.widgets.cluster import START, Cluster, partition
 from tests.unit.widgets.test_cluster_view import buttons, go, press
 from tests.unit.widgets.test_replica_past import failover
 from widgets import ReplicaView
-from widgets.playback import Playback
 
 
 @pytest.fixture
@@ -112,16 +111,16 @@ def test_it_plays_in_slow_motion(film):
 def test_how_much_of_the_past_is_seen(film):
     assert buttons(film)["span"]["value"] == "0"
     press(film, "span", "5")
-    assert film.view_state(film.moment()).scale.span == 5000
+    assert film.view_state().scale.span == 5000
     assert buttons(film)["span"]["value"] == "5"
     press(film, "span", "0")
-    assert film.view_state(film.moment()).scale.span == 10_000
+    assert film.view_state().scale.span == 10_000
 
 
 def test_of_a_live_run_the_last_minute_is_seen(live, cluster):
     for _ in range(9):
         go(live, 10_000)
-    assert live.view_state(live.moment()).scale.span == 60_000
+    assert live.view_state().scale.span == 60_000
     assert live.picture["window"]
 
 
@@ -184,12 +183,3 @@ def test_every_act_of_the_widget_is_pressed_here():
     with open(__file__) as file:
         told = file.read()
     assert [act for act in ReplicaView.ACTS if f'"{act}"' not in told] == []
-
-
-def test_a_playback_by_itself_is_a_timeline():
-    view = Playback()
-    view._open(failover())
-    assert clock(view) == "10.0 s"
-    press(view, "back")
-    assert clock(view) == "8.0 s"
-    view.close()

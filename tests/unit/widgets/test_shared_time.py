@@ -136,7 +136,7 @@ def test_of_two_futures_of_a_trace_each_has_its_clock():
     one, other, wire = ClusterView(trace), ReplicaView(trace, "p", 0), WireView(trace)
     one.do("seek", 0.5)
     assert other.head == one.head
-    assert max(row.arrow.at for row in wire.page().rows) == pytest.approx(
+    assert max(row.arrow.at for row in wire.view_state().rows) == pytest.approx(
         one.head - one.run_source.start, abs=500
     )
     at = one.head

@@ -38,10 +38,7 @@ def elected(
         (event("zookeeper.died", server=2, reason="{?}"), "zookeeper-2 died: {?}"),
         (event("zookeeper.started", server=2, pid=41), "zookeeper-2 started, pid 41"),
         (event("zookeeper.leader", server=3, epoch=2), "zookeeper-3 leads the ensemble, epoch 2"),
-        (
-            event("zookeeper.leaderless", looking=[1]),
-            "ZooKeeper has no leader: nothing is elected",
-        ),
+        (event("zookeeper.leaderless", looking=[1]), "ZooKeeper has no leader: nothing is elected"),
         (event("broker.killed", broker=2), "broker 2 killed (SIGKILL)"),
         (event("broker.died", broker=2, reason="disk {full}"), "broker 2 died: disk {full}"),
         (event("broker.paused", broker=3), "broker 3 paused (SIGSTOP)"),

@@ -1,7 +1,5 @@
 """Time as a line: marks that can be told apart, and a head where it belongs."""
 
-from itertools import pairwise
-
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -12,7 +10,6 @@ from tests.unit.widgets.cluster import START, Cluster, event, state
 from widgets import timeline
 from widgets.moment import ViewMoment
 from widgets.run_source import LiveRun, RunSource
-from widgets.scene import width_of
 from widgets.time_axis import IDLE, NEAR, axis, lasted
 
 ACTS = frozenset({"seek", "goto", "back", "forward"})
@@ -109,22 +106,6 @@ def test_marks_close_to_each_other_are_one_and_the_heaviest_shows():
     (mark,) = found
     assert mark.label.endswith("broker 2 killed (SIGKILL), and 1 more")
     assert "kill 2 +1" in [shape.content for shape in mark.content]
-
-
-def test_labels_give_way_to_each_other_and_to_the_clock():
-    crowd = [event("broker.killed", 300 * each, broker=each) for each in range(30)]
-    told = moment(*crowd, at=5000)
-    spans = []
-    for key, shape in drawn(told).items():
-        if key.startswith("mark "):
-            for part in shape.content:
-                if part.key == "label":
-                    half = width_of(part.content, 10) / 2
-                    spans.append((shape.where[0] - half, shape.where[0] + half))
-    assert len(spans) > 3
-    assert all(left[1] <= right[0] for left, right in pairwise(sorted(spans)))
-    head = drawn(told)["head"].where[0]
-    assert not [span for span in spans if span[0] < head + 20 and span[1] > head - 20]
 
 
 def test_the_span_without_service_is_shaded():

@@ -1,18 +1,14 @@
 """Where arrows are, and what a picture of them shows: nothing overlaps, and time runs downwards."""
 
-import json
-from itertools import combinations, pairwise
-
-import pytest
+from itertools import pairwise
 
 from engine.wire.apis import Api
 from proof.storms.trace import Trace
 from tests.unit.widgets.cluster import START
-from tests.unit.widgets.test_cluster_scene import extents
 from tests.unit.widgets.test_wire_exchange import asked, fetched, heard, produced
 from widgets.wire.anatomy import ANSWER
 from widgets.wire.exchange import MessageLog
-from widgets.wire.page import BESIDE, BROKERS, CLIENTS, WirePage, anchor, spans
+from widgets.wire.page import BROKERS, CLIENTS, WirePage, anchor, spans
 from widgets.wire.panel import FEW, ROWS
 from widgets.wire.scene import picture
 
@@ -162,19 +158,6 @@ def test_before_anybody_speaks_it_says_so():
     assert "Nothing of this kind" in picture(page(produced(1), live=False, kind="Fetch")).svg()
 
 
-@pytest.mark.parametrize("events", [many(200), [*many(30), *beats(40, 40, 400)]])
-@pytest.mark.parametrize("opened", ["", "20>", "20<"])
-def test_shapes_have_keys_of_their_own_and_labels(events, opened):
-    scene = picture(page(*events, opened=opened))
-    keys = [shape.key for shape in scene.shapes]
-    assert len(keys) == len(set(keys))
-    assert all(shape.label for shape in scene.all() if shape.does)
-    for shape in scene.shapes:
-        if shape.kind in ("text", "rect"):
-            assert 0 <= shape.where[0] <= scene.width and 0 <= shape.where[1] <= scene.height
-    assert len(json.dumps(scene.rows())) < 30_000
-
-
 def test_the_strip_frames_what_is_seen():
     talk = heard(*many(200))
     now = picture(WirePage(talk, True))["frame"].where
@@ -196,21 +179,6 @@ def test_a_field_and_its_bytes_are_kin():
     assert acks.label == "acks: -1 (int16, bytes 26 to 27)"
 
 
-@pytest.mark.parametrize("width", [320, 415, BESIDE - 1, BESIDE, 879, 1000])
-@pytest.mark.parametrize("opened", ["", "20>", "20<"])
-def test_at_every_width_texts_are_inside_and_do_not_overlap(width, opened):
-    clients = [produced(it, it, client=f"client-{it % 5}") for it in range(1, 30)]
-    brokers = [fetched(30 + it, 30, asker=it, broker=1) for it in range(2, 10)]
-    events = [*clients, *brokers, *beats(60, 3, 40), produced(70, 90, error=6)]
-    for between in (frozenset(), frozenset({"client-0", "broker 1"})):
-        scene = picture(page(*events, opened=opened, between=between, width=width))
-        texts = [it for it in extents(scene.shapes) if it[0].content and it[0].look != "byte"]
-        assert all(left >= 0 and right <= width for _, left, _, right in texts)
-        for (one, left, y, right), (other, from_, below, to) in combinations(texts, 2):
-            if abs(y - below) < 9:
-                assert right <= from_ + 0.5 or to <= left + 0.5, (one.content, other.content)
-
-
 def test_on_a_narrow_page_words_are_above_their_arrow_and_bytes_below_their_fields():
     def of(opened, width):
         scene = picture(page(produced(1), produced(2, 9), opened=opened, width=width))
@@ -226,16 +194,6 @@ def test_on_a_narrow_page_words_are_above_their_arrow_and_bytes_below_their_fiel
     assert 6 < len(lines) <= FEW
     assert all(it.where[1] < place.where[1] for it in lines)
     assert all(it.where[1] > place.where[1] for it in scene.all() if it.look == "byte")
-
-
-def test_names_without_room_side_by_side_stand_in_two_levels():
-    clients = [produced(it, it, client=f"client-{it}") for it in range(1, 5)]
-    tops = {
-        width: {scene[f"party {it}"].where[1] for it in ("client-1", "client-2", "broker 1")}
-        for width in (400, 1000)
-        for scene in [picture(page(*clients, width=width))]
-    }
-    assert [len(found) for found in tops.values()] == [2, 1]
 
 
 def test_without_bytes_it_says_why():

@@ -71,8 +71,7 @@ def test_a_fetch_says_from_where_and_what_it_got():
 
 
 @pytest.mark.parametrize(
-    ("topics", "said"),
-    [(None, "every topic"), ((), "the brokers"), (("orders",), "orders")],
+    ("topics", "said"), [(None, "every topic"), ((), "the brokers"), (("orders",), "orders")]
 )
 def test_metadata_is_of_some_topics_or_of_all(topics, said):
     body = sample(message(Api.METADATA, 11, ASK))

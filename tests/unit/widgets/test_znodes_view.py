@@ -1,23 +1,16 @@
 """The tree on a stage: laid out so that nothing overlaps, and every act pressed."""
 
 import re
-from dataclasses import replace
-from itertools import pairwise
-from xml.etree import ElementTree
 
 import pytest
 
 from engine.cluster.recording import Recording
 from engine.cluster.znode_changes import ChangeKind
 from tests.unit.widgets.cluster import START, state
-from tests.unit.widgets.test_cluster_scene import extents
 from tests.unit.widgets.test_znodes_history import story, znode
 from widgets.znodes import view
-from widgets.znodes.history import ZnodeHistory
-from widgets.znodes.layout import CHIP, NEWS, ROW, ROWS, ROWS_OPEN, ZnodeViewState
-from widgets.znodes.rows import TreeSelection
-from widgets.znodes.scene import picture
-from widgets.znodes.view import HOW, PACE, ZooKeeperTree
+from widgets.znodes.layout import NEWS, ROWS, ROWS_OPEN
+from widgets.znodes.view import HOW, ZooKeeperTree
 
 PAUSE = START + 3900  # between what is made and what dies
 
@@ -206,16 +199,16 @@ def test_it_plays_change_by_change(cluster, tree):
     tree.do("play")
     assert tree.head == tree.history.began
     for step in tree.history.steps:
-        now += PACE
+        now += ZooKeeperTree.PACE
         tree.poll()
         assert tree.head == step.number
     tree.do("play")
-    now += PACE
+    now += ZooKeeperTree.PACE
     tree.poll()
     assert not tree.playing
     assert tree.head == tree.history.steps[-1].number
     tree.do("play")
-    now += PACE
+    now += ZooKeeperTree.PACE
     tree.poll()
     assert (tree.head, tree.playing) == (None, False)
 
@@ -408,41 +401,6 @@ def test_nothing_but_its_acts_can_be_called(tree):
 
 
 # -- layout -------------------------------------------------------------------------------------
-
-
-def view_states():
-    history = ZnodeHistory(story().changes)
-    for number in (history.began, *(it.number for it in history.steps)):
-        for chosen, who in (("", 0), ("/brokers/ids/1", 0), ("", 701)):
-            at = history.changes[number - 1].at
-            yield ZnodeViewState(
-                history, number, False, START, START + 5000, at, TreeSelection(), chosen, who
-            )
-    live = START + 4100
-    yield ZnodeViewState(history, history.last, True, START, live, live)
-    yield ZnodeViewState(
-        history, history.last, True, START, live, live, TreeSelection(wanted="broker")
-    )
-
-
-@pytest.mark.parametrize("width", [320, 719, 720])
-def test_rows_brokers_and_texts_are_inside_and_do_not_overlap(width):
-    for view_state in view_states():
-        view_state = replace(view_state, width=width)
-        scene = picture(view_state)
-        tops = sorted(view_state.levels.values())
-        assert all(after - before >= ROW for before, after in pairwise(tops))
-        boxes = [view_state.chip(place) for place in range(len(view_state.sessions))]
-        for x, y in boxes:
-            assert x >= 0 and x + view_state.chip_width <= width
-            assert y + CHIP <= view_state.top if not view_state.wide else x >= view_state.end
-        for each, left, y, right in extents(scene.shapes):
-            assert 0 <= left <= right <= width + 0.01, each
-            assert 0 <= y <= scene.height, each
-        keys = [shape.key for shape in scene.shapes]
-        assert len(keys) == len(set(keys))
-        assert all(shape.label for shape in scene.all() if shape.does)
-        ElementTree.fromstring(scene.svg())
 
 
 def test_a_saved_notebook_stays_small(cluster, tree):

@@ -1,4 +1,4 @@
-"""A view that goes back in a run step by step: the batches of a query, the events of a producer.
+"""A view that goes back in a run step by step: batches of a query, events of a producer, changes.
 
     first ... head ... last      numbers of steps; the first ones may be forgotten
     head None                    now, or the end: it goes along with what comes
@@ -10,24 +10,26 @@ Invariant: the head is None or the number of a step that is known.
 
 import time
 from abc import abstractmethod
-from typing import ClassVar
+from typing import Any, ClassVar, TypeVar
 
 from widgets import controls
 from widgets.controls import Control
-from widgets.stage import SceneWidget
+from widgets.shared_time import TimedView
+from widgets.view import redraws
 
 STEP_ACTS = frozenset({"seek", "begin", "back", "play", "forward", "live"})
+Stepped = TypeVar("Stepped")
 
 
-class StepView(SceneWidget):
+class StepView(TimedView[Stepped]):
     PACE: ClassVar[float]  # seconds for a step when the run is played
     STEP: ClassVar[str]  # in words: "a batch"
 
-    def __init__(self, *, name: str) -> None:
-        super().__init__(name=name)
-        self._head: int | None = None
+    def __init__(self, **traits: Any) -> None:
+        super().__init__(**traits)
+        self.head: int | None = None
+        self.clock = time.monotonic
         self._turn: float | None = None  # when the next step is shown, while the run is played
-        self._drawn: object = None
 
     @property
     @abstractmethod
@@ -40,17 +42,29 @@ class StepView(SceneWidget):
 
     @property
     def _here(self) -> int:
-        return self._last if self._head is None else max(self._head, self._first)
+        return self._last if self.head is None else max(self.head, self._first)
+
+    def _before(self) -> int:
+        """The step before the one that is shown."""
+        return self._here - 1
+
+    def _after(self) -> int | None:
+        """The step after it; None: now, or the end."""
+        return self._here + 1
+
+    @property
+    def playing(self) -> bool:
+        return self._turn is not None
 
     def begin(self) -> None:
         self._go(self._first)
 
     def back(self) -> None:
-        self._go(self._here - 1)
+        self._go(self._before())
 
     def forward(self) -> None:
         """Go forward to the next step; after the last, to now."""
-        self._go(self._here + 1)
+        self._go(self._after())
 
     def live(self) -> None:
         self._go(None)
@@ -61,30 +75,30 @@ class StepView(SceneWidget):
             if self._turn is not None:
                 self._turn = None
             elif self._last >= self._first:
-                if self._head is None:
-                    self._head = self._first
-                self._turn = time.monotonic() + self.PACE
+                if self.head is None:
+                    self._set(self._first)
+                self._turn = self.clock() + self.PACE
             self.draw()
         self.refresh()
 
-    def _step_on(self, now: float) -> None:
-        if self._turn is not None and now >= self._turn:
-            self._turn = now + self.PACE
-            self._set(self._here + 1)
-            if self._head is None:
-                self._turn = None
+    def _step_on(self, now: float) -> bool:
+        """Whether the run was played a step on."""
+        if self._turn is None or now < self._turn:
+            return False
+        self._set(self._after())
+        self._turn = None if self.head is None else now + self.PACE
+        return True
 
+    @redraws
     def _go(self, to: int | None) -> None:
-        with self.lock:
-            self._turn = None
-            self._set(to)
-            self.draw()
+        self._turn = None
+        self._set(to)
 
     def _set(self, to: int | None) -> None:
         is_last = to is None or to >= self._last
-        self._head = None if is_last else max(to or 0, self._first)
+        self.head = None if is_last else max(to or 0, self._first)
 
     def _time_buttons(self, *, live: bool) -> list[Control]:
-        now = self._head is None if live else None
-        playing, off = self._turn is not None, self._last < self._first
-        return controls.time_buttons(self.STEP, playing=playing, now=now, off=off)
+        now = self.head is None if live else None
+        off = self._last < self._first
+        return controls.time_buttons(self.STEP, playing=self.playing, now=now, off=off)
