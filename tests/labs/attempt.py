@@ -34,6 +34,7 @@ from widgets.stage import SceneWidget
 EXERCISE = re.compile(r"(^|-)(exercise|try)(-|$)")
 SETUP = "cluster"  # the cell that starts the cluster of a lab
 NUMBERED = re.compile(r"-\d+\b")  # the end of a fresh name, of a topic or a group
+STARTS = re.compile(r"cluster|lag\.plant", re.IGNORECASE)  # a cell that starts processes
 NOTHING, MEASURED = "nothing", "measured: "
 
 
@@ -87,7 +88,7 @@ def concerned(cells: list[Any], changed: Any) -> list[Any]:
 
 def in_simulated_time(cells: list[Any]) -> bool:
     """These cells start no process: they name no cluster."""
-    return not any({"cluster", "Cluster"} & set().union(*uses(cell)) for cell in cells)
+    return not any(STARTS.search(cell.source) for cell in cells)
 
 
 class Attempt:
