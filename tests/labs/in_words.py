@@ -41,6 +41,7 @@ IN_WORDS: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
 
 SAME = {
     ("01_storage", "failover"): "a broker that stops in an orderly way leaves the same records",
+    ("01_storage", "torn"): "what is torn is cut off, wherever it is torn",
     ("03_rebalance", "coordinator-fallen"): "the next coordinator counts each session anew",
     ("04_streams", "back-run"): "another stream makes the same table",
 }
