@@ -254,33 +254,34 @@ def woke(leads: Collection[int], fenced: Collection[int], broker: int) -> str:
     return LEADS_ON if broker in leads or broker not in fenced else STEPS_DOWN
 
 
-ZOOKEEPER_LONGER, EQUAL, QUORUM_LONGER = (
-    "The one with ZooKeeper: its controller holds a session",
-    "Neither: both have to find out that somebody is dead",
-    "The one with the quorum: an election takes several messages",
+TWO_IN_BOTH, THREE_AND_TWO, ONE_IN_BOTH = (
+    "2 in both",
+    "3 with ZooKeeper, 2 with the quorum",
+    "1 in both",
 )
 
 
-def longer() -> Predict:
+def deaths() -> Predict:
     return Predict(
-        "The controller of each cluster is killed. Which one is longer without a controller?",
+        "The leader epoch of the partition is 0. A follower dies and comes back, and then the "
+        "leader dies. How far is the epoch in the end?",
         {
-            ZOOKEEPER_LONGER: "The znode /controller goes with the session, and not before. "
-            "A follower in a quorum misses an answer after two seconds.",
-            EQUAL: "Both wait, but not for the same: a session is several times as long as a fetch "
-            "timeout, so that a short pause costs no broker its leaderships.",
-            QUORUM_LONGER: "Its messages take milliseconds. What takes long is to find out that "
-            "somebody is dead.",
+            TWO_IN_BOTH: "Each death raises it. But with ZooKeeper the leader was the controller, "
+            "too, and its successor decides twice.",
+            THREE_AND_TWO: "Each decision about the partition raises it by one. With ZooKeeper the "
+            "next controller first takes the dead leader out of the ISR, and then elects.",
+            ONE_IN_BOTH: "The death of a follower is a decision, too: the controller takes it out "
+            "of the ISR.",
         },
-        hint="What tells the others that the controller is dead? How long does that take?",
+        hint="How many decisions does each death take?",
     )
 
 
-def waited(zookeeper: float, quorum: float) -> str:
-    """By the seconds that each was without a controller."""
-    if quorum > zookeeper:
-        return QUORUM_LONGER
-    return ZOOKEEPER_LONGER if zookeeper > 1.2 * quorum else EQUAL
+def decided(zookeeper: int, quorum: int) -> str:
+    """By the leader epochs in the end."""
+    if zookeeper > quorum:
+        return THREE_AND_TWO
+    return TWO_IN_BOTH if quorum > 1 else ONE_IN_BOTH
 
 
 BOTH_SHRINK, ONLY_WITH, NEITHER = (

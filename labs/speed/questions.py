@@ -94,8 +94,8 @@ def slowest() -> Predict:
         {
             LINGERING: "Each record may wait 500 ms for others: the stream is too thin to fill a "
             "batch.",
-            FLUSHING: "An fsync takes about a millisecond on a solid-state disk; a disk that "
-            "turns takes ten.",
+            FLUSHING: "An fsync takes about a millisecond on a solid-state disk, and ten on a disk "
+            "that turns. Where it takes longer than the 20 ms between two records, they queue up.",
             NEIGHBOUR: "Large records take the broker's time, but only some milliseconds each.",
         },
         hint="Which of them waits on purpose?",

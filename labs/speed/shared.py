@@ -66,15 +66,20 @@ def log_lines(number: int) -> list[bytes]:
     return found
 
 
+def leader(cluster: Cluster, topic: str, partition: int = 0) -> int:
+    """The leader; on a busy machine a partition may be without one for a moment."""
+    return cluster.wait("a leader", lambda: max(cluster.leader(topic, partition), 0))
+
+
 def log_file(cluster: Cluster, topic: str, partition: int = 0, broker: int = 0) -> Path:
     """The segment that is being written, of the leader or of another broker."""
-    leader = broker or cluster.leader(topic, partition)
-    return directory.look(cluster.directory(leader) / f"{topic}-{partition}").segments[-1].path
+    place = cluster.directory(broker or leader(cluster, topic, partition)) / f"{topic}-{partition}"
+    return directory.look(place).segments[-1].path
 
 
 def batches(cluster: Cluster, topic: str, partition: int = 0) -> list[Header]:
     """The header of each batch in the leader's log."""
-    place = cluster.directory(cluster.leader(topic, partition)) / f"{topic}-{partition}"
+    place = cluster.directory(leader(cluster, topic, partition)) / f"{topic}-{partition}"
     return [header for each in directory.look(place).segments for _, header in each.headers()]
 
 

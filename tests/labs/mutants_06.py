@@ -126,7 +126,7 @@ MUTANTS = [
         [('{"linger.ms": 1000}', '{"linger.ms": 1000, "batch.size": 1000}')],
     ),
     Mutant("never one by one", "C203", FULL, [("one_by_one=True", "one_by_one=False")]),
-    Mutant("no linger", "C204", LINGER, [('"linger.ms": 10}', '"linger.ms": 0}')]),
+    Mutant("no linger", "C204", LINGER, [("LINGER = 10", "LINGER = 0")]),
     Mutant(
         "the broker answers",
         "C205",

@@ -100,7 +100,7 @@ MUTANTS = [
         "each batch is flushed",
         "C247",
         f"{CACHE} cache-verdict",
-        [("written(megabytes)  #", "written(megabytes, flush_messages=1)  #")],
+        [("dirty = written(megabytes", "dirty = written(megabytes, flush_messages=1")],
     ),
     Mutant(
         "the pages are dropped before the second pass",

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.labs.order import LABS, Learner, Said, setting_up, shuffled, twice
+from tests.labs.test_changes import faults
 
 pytestmark = pytest.mark.timeout(3600)
 SEEDS = [1]
@@ -69,3 +70,8 @@ def test_interrupted_begun_anew_and_gone_on(lab: Path) -> None:
         for cell in (setting_up(learner.cells), *second):
             again = learner.run(cell)
             assert not again.error, again
+
+
+def test_each_change_in_a_cluster_has_an_effect(lab: Path) -> None:
+    """A learner changes a line where the lab asks for it: no cell fails, and something differs."""
+    assert not faults(lab, "real")

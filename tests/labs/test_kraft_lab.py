@@ -36,7 +36,7 @@ REAL = {
     "topic": ("topic-predict", "topic-view", "topic", "topic-outcome", "topic-log"),
     "active": ("active-predict", "active-view", "active", "active-outcome"),
     "fenced": ("fenced-predict", "fenced", "fenced-outcome"),
-    "twins": ("twins-predict", "twins-zookeeper", "twins-quorum", "twins", "twins-outcome"),
+    "twins": ("twins-clusters", "twins-zookeeper", "twins-quorum", "twins"),
     "shrink": ("shrink-predict", "shrink", "shrink-run", "shrink-outcome"),
     "wake": (
         *("wake-predict", "wake", "wake-run", "wake-outcome"),

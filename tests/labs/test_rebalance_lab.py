@@ -21,7 +21,7 @@ def test_one_may_begin_in_the_middle_go_back_and_do_it_again(reader: Reader) -> 
     reader.names["guess"].choose("1 The coordinator")
     reader.through("rounds-run")
     assert "You predicted: The coordinator." in repr(reader.through("rounds-outcome"))
-    reader.through("rounds-offers", "rounds-verdict")
+    reader.through("rounds-offers", "rounds-beats", "rounds-verdict")
     assert "Run the cells of C100" in repr(reader.through("table"))
 
     cluster = reader.names["cluster"]

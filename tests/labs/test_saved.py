@@ -21,16 +21,21 @@ NUMBERED = sorted(path.stem for path in LABS.glob("[0-9]*.ipynb"))  # without th
 MEASURED = {  # these may come out a little otherwise; `beside` says so where Kafka's jars are not
     "00_start": {"kill", "seconds-outcome"},
     "01_storage": {"waits"},
-    "03_rebalance": {"storms-restarts", "cost-found", "offsets-habits"},
+    "03_rebalance": {
+        *("storms-restarts", "cost-found", "offsets-habits", "sharing-backlog", "rounds-beats"),
+        *("clocks-hung-seconds", "clocks-seconds", "zombie-waited"),
+    },
     "04_streams": {"beside"},
     "06_sending": {
         *("partition-without", "order-keys-run", "order-stored", "buffer-linger"),
+        *("socket-held", "buffer-callbacks"),
     },
     "07_promises": {"place-sync"},
     "08_speed": {
         *("batch-sync-run", "batch-fetch", "cache-write", "cache-read-run", "select-run"),
         *("cache-outcome", "codec-least-try", "codec-run", "disk-outcome"),
         *("tail-outcome", "tail-try", "slow-served"),
+        *("batch-partitions", "codec-log", "disk-ahead-pages"),
     },
     "09_operations": {
         *("ack-count-table", "parallel-yml-run"),
