@@ -40,9 +40,11 @@ def main() -> None:
         fetch_pyodide()
         say("Packages for it, from the package registry")
         fetch_wheels()
+        say("The labs, and what they link to")
+        contents.gather(sources.FILES)
         say("The wheels of this repository, and the list of all wheels")
         names = put_together()
-        say("The labs, and what they link to; JupyterLite around them")
+        say("JupyterLite around them")
         build_site(names)
         playground_page.write(sources.SITE / "playground", sources.PYODIDE / lock.FILE)
     except BuildError as error:
@@ -114,23 +116,21 @@ def put_together() -> list[str]:
     for wheel in found:
         if wheel.parent == sources.WHEELS or wheel.name.startswith(KERNEL_WHEELS):
             shutil.copy(wheel, sources.PYODIDE)
-    wheels.build(sources.PYODIDE)
+    wheels.build(sources.PYODIDE, sources.FILES / "labs")
     for wheel in sources.PYODIDE.glob("jedi-*.whl"):
         wheels.thin_out(wheel)
     return lock.write(sources.PYODIDE, sources.PYODIDE.glob("*.whl"))
 
 
 def build_site(names: Sequence[str]) -> None:
-    files = sources.WORK / "files"
-    shutil.rmtree(files, ignore_errors=True)
-    contents.gather(files)
     (sources.LITE_DIR / "jupyter-lite.json").write_text(json.dumps(settings(names)), "utf-8")
     shutil.rmtree(sources.SITE, ignore_errors=True)
     for memory in sources.WORK.glob(".jupyterlite.doit*"):  # of what was built, and is gone now
         memory.unlink()
     python = str(sources.TOOLS / "bin" / "python")
     tool = [python, "-m", "jupyterlite_core", "build", "--no-sourcemaps"]
-    places = ["--lite-dir", sources.LITE_DIR, "--output-dir", sources.SITE, "--contents", files]
+    places = ["--lite-dir", sources.LITE_DIR, "--output-dir", sources.SITE]
+    places += ["--contents", sources.FILES]
     apps = [f"--apps={app}" for app in APPS]
     run([*tool, *map(str, places), *apps], "JupyterLite could not be built", sources.WORK)
     if OWN_PYODIDE not in (sources.SITE / "jupyter-lite.json").read_text(encoding="utf-8"):

@@ -1,0 +1,94 @@
+"""A learner's first ten minutes in a tab: a guess, a kill by a click, a reload, a second tab."""
+
+import re
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+
+from tests.browser.conftest import SCREENSHOTS
+from tests.browser.lesson import part
+from tests.limits import CELL_S, JVM_S, START_S
+
+LAB = "00_start"
+KERNEL = "window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel?.status"
+RUN = """async (cell) => {
+    const app = window.jupyterapp, notebook = app.shell.currentWidget.content;
+    notebook.activeCellIndex = notebook.widgets.findIndex((it) => it.model.id === cell);
+    await app.commands.execute('notebook:run-cell');
+    return notebook.activeCellIndex;
+}"""
+KEPT = """async () => {
+    const { contents } = window.jupyterapp.serviceManager;
+    const labs = await contents.get('labs');
+    if (!labs.content.some((it) => it.name === 'yours')) return {};
+    const file = await contents.get('labs/yours/progress.json', { content: true });
+    return typeof file.content === 'string' ? JSON.parse(file.content) : file.content;
+}"""
+
+
+class OpenLab:
+    """The lab in one tab of the browser."""
+
+    def __init__(self, page: Page, site: str) -> None:
+        self.page = page
+        self._address = f"{site}/lab/index.html?path=labs/{LAB}.ipynb"
+
+    def open(self) -> None:
+        self.page.goto(self._address)
+        code = self.page.locator(".jp-Notebook .jp-CodeCell").first
+        expect(code).to_be_visible(timeout=START_S * 1000)
+        self.page.wait_for_function(f"{KERNEL} === 'idle'", timeout=JVM_S * 1000)
+
+    def run(self, *cells: str) -> Locator:
+        """Run these cells; returns the last one."""
+        places = [self.page.evaluate(RUN, cell) for cell in cells]
+        return self.page.locator(".jp-Notebook .jp-Cell").nth(places[-1])
+
+    def kept(self) -> Any:
+        """The marks of this lab, in the storage of the browser."""
+        return self.page.evaluate(KEPT).get("labs", {}).get(LAB, {})
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    context = browser.new_context(viewport={"width": 1366, "height": 900})
+    yield context
+    context.close()
+
+
+@pytest.mark.long
+@pytest.mark.timeout(2 * CELL_S)
+def test_a_guess_a_kill_by_a_click_and_a_reload_that_loses_nothing(context, site):
+    """The guess is kept with what happened. After a reload it is still there, in a second tab
+    too, and a new answer of the second tab is there beside it."""
+    lab = OpenLab(context.new_page(), site)
+    lab.open()
+    lab.run("cluster", "view", "record")
+    guess = lab.run("predict").locator(".lab-stage")
+    part(guess, "answer 3").click()
+    expect(part(guess, "answer 3")).to_contain_text("● your prediction")
+    expect(lab.run("kill")).to_contain_text(re.compile(r"[2-9]\.\d"))
+    expect(lab.run("read", "outcome")).to_contain_text("As you predicted: It survives.")
+    assert lab.kept()["predict"]["predicted"] == "It survives"
+    lab.run("exercise")
+    view = lab.page.locator(".lab-dock .lab-stage")
+    killed = view.locator("[aria-label^='broker'][aria-label*='killed']").first
+    dead = str(killed.get_attribute("aria-label")).removeprefix("broker ")[0]
+    part(view, f"broker {dead}").get_by_text("broker").click()
+    expect(part(view, f"broker {dead}")).to_have_attribute("aria-label", re.compile(": up"))
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    lab.page.screenshot(path=SCREENSHOTS / "lite_first_lab.png")
+
+    lab.page.reload()
+    lab.open()
+    assert list(lab.kept()) == ["predict"]
+    other = OpenLab(context.new_page(), site)
+    other.open()
+    assert list(other.kept()) == ["predict"]
+    other.run("cluster", "view", "record")
+    careless = other.run("careless-predict").locator(".lab-stage")
+    part(careless, "answer 2").click()
+    expect(other.run("careless", "careless-outcome")).to_contain_text("Only the two teas")
+    assert set(lab.kept()) == {"predict", "careless-predict"}
