@@ -25,6 +25,8 @@ EXTENSION = "@jupyterlite/pyodide-kernel-extension"
 # The kernel's own wheels: itself, and what it puts in place of packages that need a computer.
 KERNEL_WHEELS = ("ipykernel", "piplite", "pyodide_kernel", "widgetsnbextension-4")
 APPS = ("lab", "notebooks", "tree")
+NOTICE, WORKER = "notice.js", "service-worker.js"
+TELLS = f'<script src="../{NOTICE}" data-about="python storage tabs keep"></script>'
 OWN_PYODIDE = "./static/pyodide/pyodide.mjs"
 MB = 1_000_000
 
@@ -46,6 +48,7 @@ def main() -> None:
         names = put_together()
         say("JupyterLite around them")
         build_site(names)
+        add_own_scripts()
         playground_page.write(sources.SITE / "playground", sources.PYODIDE / lock.FILE)
     except BuildError as error:
         raise SystemExit(f"make lite: {error}") from error
@@ -137,6 +140,19 @@ def build_site(names: Sequence[str]) -> None:
         raise BuildError("JupyterLite has left out the settings: its kernel would ask another site")
 
 
+def add_own_scripts() -> None:
+    """Each page of JupyterLite says what this browser does not do, and is kept by it."""
+    worker = sources.SITE / WORKER
+    worker.rename(worker.with_name(f"jupyterlite-{WORKER}"))
+    shutil.copy(sources.ROOT / "lite" / WORKER, worker)
+    shutil.copy(sources.ROOT / "lite" / NOTICE, sources.SITE)
+    for app in APPS:
+        page = sources.SITE / app / "index.html"
+        text = page.read_text(encoding="utf-8")
+        assert "</head>" in text, f"{page} has no head"
+        page.write_text(text.replace("</head>", f"{TELLS}</head>", 1), encoding="utf-8")
+
+
 def settings(names: Sequence[str]) -> dict[str, object]:
     """What JupyterLite is told: no address outside of the site, all packages at the start."""
     kernel = {
@@ -149,6 +165,7 @@ def settings(names: Sequence[str]) -> dict[str, object]:
         "jupyter-lite-schema-version": 0,
         "jupyter-config-data": {
             "appName": "Broker Lab",
+            "enableServiceWorkerCache": "true",  # the second visit needs no network
             "exposeAppInBrowser": True,  # for tests
             "faviconUrl": "./lab/favicon.ico",
             "litePluginSettings": {f"{EXTENSION}:kernel": kernel},

@@ -60,6 +60,19 @@ def context(browser: Browser) -> Iterator[BrowserContext]:
 
 @pytest.mark.long
 @pytest.mark.timeout(2 * CELL_S)
+def test_the_second_visit_needs_no_network(context, site):
+    """Its kernel starts, and a cell runs."""
+    lab = OpenLab(context.new_page(), site)
+    lab.open()
+    lab.page.wait_for_load_state("networkidle")
+    context.set_offline(True)
+    lab.page.reload()
+    lab.open()
+    expect(lab.run("cluster")).to_contain_text("'orders'")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(2 * CELL_S)
 def test_a_guess_a_kill_by_a_click_and_a_reload_that_loses_nothing(context, site):
     """The guess is kept with what happened. After a reload it is still there, in a second tab
     too, and a new answer of the second tab is there beside it."""

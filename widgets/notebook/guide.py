@@ -304,9 +304,11 @@ def load_ipython_extension(shell: Shell) -> None:
         where: TracebackType | None,
         tb_offset: int | None = None,
     ) -> None:
-        if IN_BROWSER and (reason := without_computer.reason(error)):
-            without_computer.leave_out(guide.source)
-            return cell_without_computer.show(reason, *guide.place())
+        if IN_BROWSER:
+            cell, book = guide.place()
+            if reason := without_computer.reason(error, cell):
+                without_computer.leave_out(guide.source, cell)
+                return cell_without_computer.show(reason, cell, book)
         if said := guide.explain(error):
             error._render_traceback_ = lambda: [said]  # as IPython lets an exception show itself
         ran = any(_module(frame) == CELL for frame, _ in traceback.walk_tb(where))
