@@ -2,53 +2,14 @@
 
 import re
 from collections.abc import Iterator
-from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect
+from playwright.sync_api import Browser, BrowserContext, expect
 
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.lesson import part
-from tests.limits import CELL_S, JVM_S, START_S
-
-LAB = "00_start"
-KERNEL = "window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel?.status"
-RUN = """async (cell) => {
-    const app = window.jupyterapp, notebook = app.shell.currentWidget.content;
-    notebook.activeCellIndex = notebook.widgets.findIndex((it) => it.model.id === cell);
-    await app.commands.execute('notebook:run-cell');
-    return notebook.activeCellIndex;
-}"""
-KEPT = """async () => {
-    const { contents } = window.jupyterapp.serviceManager;
-    const labs = await contents.get('labs');
-    if (!labs.content.some((it) => it.name === 'yours')) return {};
-    const file = await contents.get('labs/yours/progress.json', { content: true });
-    return typeof file.content === 'string' ? JSON.parse(file.content) : file.content;
-}"""
-
-
-class OpenLab:
-    """The lab in one tab of the browser."""
-
-    def __init__(self, page: Page, site: str) -> None:
-        self.page = page
-        self._address = f"{site}/lab/index.html?path=labs/{LAB}.ipynb"
-
-    def open(self) -> None:
-        self.page.goto(self._address)
-        code = self.page.locator(".jp-Notebook .jp-CodeCell").first
-        expect(code).to_be_visible(timeout=START_S * 1000)
-        self.page.wait_for_function(f"{KERNEL} === 'idle'", timeout=JVM_S * 1000)
-
-    def run(self, *cells: str) -> Locator:
-        """Run these cells; returns the last one."""
-        places = [self.page.evaluate(RUN, cell) for cell in cells]
-        return self.page.locator(".jp-Notebook .jp-Cell").nth(places[-1])
-
-    def kept(self) -> Any:
-        """The marks of this lab, in the storage of the browser."""
-        return self.page.evaluate(KEPT).get("labs", {}).get(LAB, {})
+from tests.limits import CELL_S
+from tests.lite.open_lab import OpenLab
 
 
 @pytest.fixture
