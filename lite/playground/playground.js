@@ -51,7 +51,8 @@ class Model {
 // -- around the picture ------------------------------------------------------------------------
 
 function show(state) {
-  clock.textContent = `${(state.at / 1000).toFixed(1)} s`;
+  const exact = state.past || !state.speed; // a live picture that moves is drawn once a second
+  clock.textContent = exact ? `${(state.at / 1000).toFixed(1)} s` : `${Math.floor(state.at / 1000)} s`;
   mode.value = state.kraft ? "kraft" : "zookeeper";
   if (!state.past || fork.hidden) acks.value = state.acks; // in the past it is a choice for the fork
   fork.hidden = !state.past;

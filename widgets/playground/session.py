@@ -24,6 +24,7 @@ from typing import Any, NamedTuple
 
 from engine.sim.world import START
 from widgets.cluster_view import FAULTS, ClusterView
+from widgets.moment import ViewMoment
 from widgets.playground.calm_run import PlaygroundCluster
 
 TICK_MS = 250  # of the page's clock that a tick makes up for, at most
@@ -37,6 +38,15 @@ class ReplayedAct(NamedTuple):
     at: int  # ms since the world began
     act: str
     on: tuple[Any, ...]
+
+
+class PlaygroundView(ClusterView):
+    """While the clock stands, its picture is of the very moment, as the clock of the page is."""
+
+    stands = False
+
+    def gist(self, moment: ViewMoment, waits: bool) -> tuple[object, ...]:
+        return *super().gist(moment, waits), self.stands and moment.at
 
 
 class PlaygroundSession:
@@ -58,7 +68,8 @@ class PlaygroundSession:
     def _open(self, *, kraft: bool) -> None:
         self.cluster = PlaygroundCluster(kraft=kraft)
         self.cluster.pass_time(WARM_MS)
-        self.view = ClusterView(self.cluster)
+        self.view = PlaygroundView(self.cluster)
+        self.view.stands = not self._speed
         if self._width:
             self.view.fit(self._width)
 
@@ -74,9 +85,9 @@ class PlaygroundSession:
             self.view.close()
             self.begin(str(told["begin"]))
         elif "speed" in told:
-            self._speed = float(told["speed"])
+            self._go(float(told["speed"]))
         elif "step" in told:
-            self._speed = 0.0
+            self._go(0.0)
             self._step(float(told["step"]))
         elif "acks" in told:
             self._act(ACKS, str(told["acks"]))
@@ -91,6 +102,11 @@ class PlaygroundSession:
         passed, self._asked = min(now_ms - self._asked, TICK_MS), now_ms
         live = self.view.head is None  # while somebody looks at the past, the present waits
         self._pass(passed * self._speed if live else 0.0)
+
+    def _go(self, speed: float) -> None:
+        """How fast time passes; 0: the clock stands."""
+        self._speed, self.view.stands = speed, not speed
+        self.view.draw()
 
     def _pass(self, ms: float) -> None:
         self.cluster.pass_time(ms)

@@ -78,6 +78,10 @@ def test_the_clock_is_the_one_of_the_timeline(page):
     page.watch(2)
     assert page.state["at"] == 2000
     assert "2.0 s" in page.traits["scene"]
+    page.say(step=100)
+    page.say(step=100)
+    assert page.state["at"] == 2200
+    assert "2.2 s" in page.traits["scene"]
 
 
 def test_a_step_back_shows_the_past_and_a_step_forward_leaves_it(page):
