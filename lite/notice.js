@@ -78,14 +78,17 @@ function tabs() {
 }
 
 // What was loaded before there was a service worker is asked for again: from the browser's cache, and
-// now the worker keeps it for the next visit.
+// now the worker keeps it for the next visit. `data-kept` says that all of it is there.
 function keep() {
-  if (!navigator.serviceWorker || navigator.serviceWorker.controller) return;
+  const kept = () => (document.documentElement.dataset.kept = "yes");
+  if (!navigator.serviceWorker) return;
+  if (navigator.serviceWorker.controller) return kept();
   const again = async () => {
     const loaded = performance.getEntriesByType("resource").map((it) => it.name);
     const own = loaded.filter((it) => it.startsWith(location.origin));
     for (const address of [location.href, ...own])
       await fetch(address).catch((error) => console.info(`${address} is not kept: ${error.message}`));
+    kept();
   };
   navigator.serviceWorker.addEventListener("controllerchange", again, { once: true });
 }

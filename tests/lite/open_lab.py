@@ -52,6 +52,7 @@ class OpenLab:
         for cell in cells:
             place = self._select(cell)
             self.page.evaluate(COMMAND, "notebook:run-cell")
+            self._select(cell)  # an output, or the dock, may have moved it
         panel = self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
         return panel.locator(f'.jp-Cell[data-windowed-list-index="{place}"]')
 

@@ -25,7 +25,7 @@ def test_the_second_visit_needs_no_network(context, site):
     """Its kernel starts, and a cell runs."""
     lab = OpenLab(context.new_page(), site)
     lab.open()
-    lab.page.wait_for_load_state("networkidle")
+    expect(lab.page.locator("html[data-kept]")).to_have_count(1, timeout=CELL_S * 1000)
     context.set_offline(True)
     lab.page.reload()
     lab.open()
