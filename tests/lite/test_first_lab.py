@@ -35,8 +35,8 @@ def test_the_second_visit_needs_no_network(context, site):
 @pytest.mark.long
 @pytest.mark.timeout(2 * CELL_S)
 def test_a_guess_a_kill_by_a_click_and_a_reload_that_loses_nothing(context, site):
-    """The guess is kept with what happened. After a reload it is still there, in a second tab
-    too, and a new answer of the second tab is there beside it."""
+    """The guess is kept with what happened. After a reload it is still there, and in a second tab
+    too."""
     lab = OpenLab(context.new_page(), site)
     lab.open()
     lab.run("cluster", "view", "record")
@@ -61,8 +61,3 @@ def test_a_guess_a_kill_by_a_click_and_a_reload_that_loses_nothing(context, site
     other = OpenLab(context.new_page(), site)
     other.open()
     assert list(other.kept()) == ["predict"]
-    other.run("cluster", "view", "record")
-    careless = other.run("careless-predict").locator(".lab-stage")
-    part(careless, "answer 2").click()
-    expect(other.run("careless", "careless-outcome")).to_contain_text("Only the two teas")
-    assert set(lab.kept()) == {"predict", "careless-predict"}

@@ -64,6 +64,7 @@ def test_an_exam_is_taken_and_its_score_is_there_after_a_reload(context, site):
     for question in range(1, QUESTIONS + 1):
         expect(exam).to_contain_text(f"{question} of {QUESTIONS}")
         exam.locator("svg.lab-scene [data-key^='answer']").first.click()
+        expect(exam).to_contain_text("so it was")  # the kernel has judged it
         if question < QUESTIONS:
             exam.get_by_role("button", name="next question").click()
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
