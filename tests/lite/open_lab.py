@@ -4,7 +4,7 @@ from typing import Any
 
 from playwright.sync_api import Locator, Page, expect
 
-from tests.limits import CELL_S, JVM_S, START_S
+from tests.limits import JVM_S, START_S
 
 NOTEBOOK = "window.jupyterapp.shell.currentWidget.content"
 KERNEL = "window.jupyterapp?.shell?.currentWidget?.sessionContext?.session?.kernel?.status"
@@ -13,13 +13,7 @@ SELECT = f"""async place => {{
     {NOTEBOOK}.activeCellIndex = place;
     await {NOTEBOOK}.scrollToItem(place, 'center');  // what is far away is not drawn
 }}"""
-WRITE = f"([place, code]) => {NOTEBOOK}.widgets[place].model.sharedModel.setSource(code)"
 COMMAND = "async name => { await window.jupyterapp.commands.execute(name); }"
-ERRORS = f"""() => {NOTEBOOK}.widgets.filter(it => it.model.type === 'code')
-    .flatMap(it => it.model.outputs.toJSON())
-    .filter(it => it.output_type === 'error' || it.name === 'stderr')"""
-COUNTS = f"""end => {NOTEBOOK}.widgets.slice(0, end).filter(it => it.model.type === 'code')
-    .every(it => it.model.executionCount !== null)"""
 KEPT = """async () => {
     const { contents } = window.jupyterapp.serviceManager;
     const labs = await contents.get('labs', { content: true });
@@ -55,18 +49,6 @@ class OpenLab:
             self._select(cell)  # an output, or the dock, may have moved it
         panel = self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden)")
         return panel.locator(f'.jp-Cell[data-windowed-list-index="{place}"]')
-
-    def run_above(self, cell: str) -> list[Any]:
-        """Run all cells above this one; returns the errors and warnings that they have shown."""
-        place = self._select(cell)
-        self.page.evaluate(f"name => void ({COMMAND})(name)", "notebook:run-all-above")
-        self.page.wait_for_function(COUNTS, arg=place, timeout=2 * CELL_S * 1000)
-        found: list[Any] = self.page.evaluate(ERRORS)
-        return found
-
-    def write(self, cell: str, code: str) -> None:
-        """In place of what is in the cell."""
-        self.page.evaluate(WRITE, [self.page.evaluate(PLACE, cell), code])
 
     def kept(self, lab: str = "") -> Any:
         """The marks of this lab or of another one, in the storage of the browser."""
