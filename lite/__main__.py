@@ -25,6 +25,8 @@ EXTENSION = "@jupyterlite/pyodide-kernel-extension"
 # The kernel's own wheels: itself, and what it puts in place of packages that need a computer.
 KERNEL_WHEELS = ("ipykernel", "piplite", "pyodide_kernel", "widgetsnbextension-4")
 APPS = ("lab", "notebooks", "tree")
+NOTICE, WORKER = "notice.js", "service-worker.js"
+TELLS = f'<script src="../{NOTICE}" data-about="python storage tabs keep"></script>'
 OWN_PYODIDE = "./static/pyodide/pyodide.mjs"
 MB = 1_000_000
 
@@ -40,10 +42,13 @@ def main() -> None:
         fetch_pyodide()
         say("Packages for it, from the package registry")
         fetch_wheels()
+        say("The labs, and what they link to")
+        contents.gather(sources.FILES)
         say("The wheels of this repository, and the list of all wheels")
         names = put_together()
-        say("The labs, and what they link to; JupyterLite around them")
+        say("JupyterLite around them")
         build_site(names)
+        add_own_scripts()
         playground_page.write(sources.SITE / "playground", sources.PYODIDE / lock.FILE)
     except BuildError as error:
         raise SystemExit(f"make lite: {error}") from error
@@ -114,27 +119,38 @@ def put_together() -> list[str]:
     for wheel in found:
         if wheel.parent == sources.WHEELS or wheel.name.startswith(KERNEL_WHEELS):
             shutil.copy(wheel, sources.PYODIDE)
-    wheels.build(sources.PYODIDE)
+    wheels.build(sources.PYODIDE, sources.FILES / "labs")
     for wheel in sources.PYODIDE.glob("jedi-*.whl"):
         wheels.thin_out(wheel)
     return lock.write(sources.PYODIDE, sources.PYODIDE.glob("*.whl"))
 
 
 def build_site(names: Sequence[str]) -> None:
-    files = sources.WORK / "files"
-    shutil.rmtree(files, ignore_errors=True)
-    contents.gather(files)
     (sources.LITE_DIR / "jupyter-lite.json").write_text(json.dumps(settings(names)), "utf-8")
     shutil.rmtree(sources.SITE, ignore_errors=True)
     for memory in sources.WORK.glob(".jupyterlite.doit*"):  # of what was built, and is gone now
         memory.unlink()
     python = str(sources.TOOLS / "bin" / "python")
     tool = [python, "-m", "jupyterlite_core", "build", "--no-sourcemaps"]
-    places = ["--lite-dir", sources.LITE_DIR, "--output-dir", sources.SITE, "--contents", files]
+    places = ["--lite-dir", sources.LITE_DIR, "--output-dir", sources.SITE]
+    places += ["--contents", sources.FILES]
     apps = [f"--apps={app}" for app in APPS]
     run([*tool, *map(str, places), *apps], "JupyterLite could not be built", sources.WORK)
     if OWN_PYODIDE not in (sources.SITE / "jupyter-lite.json").read_text(encoding="utf-8"):
         raise BuildError("JupyterLite has left out the settings: its kernel would ask another site")
+
+
+def add_own_scripts() -> None:
+    """Each page of JupyterLite says what this browser does not do, and is kept by it."""
+    worker = sources.SITE / WORKER
+    worker.rename(worker.with_name(f"jupyterlite-{WORKER}"))
+    shutil.copy(sources.ROOT / "lite" / WORKER, worker)
+    shutil.copy(sources.ROOT / "lite" / NOTICE, sources.SITE)
+    for app in APPS:
+        page = sources.SITE / app / "index.html"
+        text = page.read_text(encoding="utf-8")
+        assert "</head>" in text, f"{page} has no head"
+        page.write_text(text.replace("</head>", f"{TELLS}</head>", 1), encoding="utf-8")
 
 
 def settings(names: Sequence[str]) -> dict[str, object]:
@@ -149,6 +165,7 @@ def settings(names: Sequence[str]) -> dict[str, object]:
         "jupyter-lite-schema-version": 0,
         "jupyter-config-data": {
             "appName": "Broker Lab",
+            "enableServiceWorkerCache": "true",  # the second visit needs no network
             "exposeAppInBrowser": True,  # for tests
             "faviconUrl": "./lab/favicon.ico",
             "litePluginSettings": {f"{EXTENSION}:kernel": kernel},

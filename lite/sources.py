@@ -9,6 +9,7 @@ TOOLS = BUILD / "lite-tools"  # an environment with JupyterLite, which `make lit
 WORK = BUILD / "lite-work"  # what is downloaded and put together
 WHEELS = WORK / "wheels"
 NODE_MODULES = WORK / "node_modules"
+FILES = WORK / "files"  # what JupyterLite opens
 LITE_DIR = WORK / "site"  # what `jupyter lite build` is given
 PYODIDE = LITE_DIR / "static" / "pyodide"
 

@@ -36,10 +36,11 @@ PYTHON = {".py", ".typed"}
 STUBS = ("jedi/third_party/typeshed/stubs/", "jedi/third_party/django-stubs/")
 
 
-def build(folder: Path) -> list[Path]:
-    """Write all of them into the folder."""
+def build(folder: Path, notebooks: Path) -> list[Path]:
+    """Write all of them into the folder. `notebooks`: the labs as a browser opens them."""
     settings = f"{LABS}-{__version__}.data/data/{SETTINGS}"
     labs = tree("labs") | {settings: sources.ROOT / "lite" / "ipython_config.py"}
+    labs |= {f"labs/{path.name}": path for path in notebooks.glob("*.ipynb")}
     return [
         write(folder, "brokerlab", __version__, tree(*sources.PACKAGES)),
         write(folder, LABS, __version__, labs),

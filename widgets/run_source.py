@@ -26,6 +26,7 @@ from weakref import WeakSet, WeakValueDictionary
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState, Status
 from engine.errors import ApiException
+from widgets import background
 from widgets.story import DEATHS, Story, StoryLine
 from widgets.time_axis import Axis, axis
 
@@ -156,7 +157,7 @@ class LiveRun(RunSource):
         self._busy: list[int] = []
         self._now = 0
         self._over = self._ended = False
-        self._recorder: threading.Thread | None = None
+        self._records = False
         self._views: WeakSet[Woken] = WeakSet()
         self._polling = threading.Lock()
         self._asked: tuple[float, object] = 0.0, None  # when a view asked, and which
@@ -165,19 +166,19 @@ class LiveRun(RunSource):
     def record(self) -> None:
         """Poll from time to time, until the cluster has ended."""
         with self.lock:
-            if self._recorder is None or not self._recorder.is_alive():
-                self._recorder = threading.Thread(
-                    target=self._keep_polling, name="recorder of a cluster", daemon=True
-                )
-                self._recorder.start()
+            if not self._records:
+                self._records = True
+                background.keep(self._keep_polling(), threading.Event(), "recorder of a cluster")
 
-    def _keep_polling(self) -> None:
+    def _keep_polling(self) -> background.Looks:
         try:
             while self.poll():
-                time.sleep(RECORD)
+                yield RECORD
         except Exception as error:  # a bug of ours: the pictures say so, and the thread prints it
             self.stale = f"{type(error).__name__}: {error}"
             raise
+        finally:
+            self._records = False
 
     @property
     def start(self) -> int:

@@ -45,10 +45,11 @@ IMAGE = re.compile(r"!\[([^]]*)]\(map\.svg\)")
 OBJECT = (
     '<object class="map" type="image/svg+xml" data="../_static/map.svg" aria-label="\\1"></object>'
 )
-LAB = "lite/lab/index.html?path=labs/02_replication.ipynb"
+LAB = "lite/lab/index.html?path=labs/00_start.ipynb"
 OFFER = f"""\
 - <strong>Try it here: <a href="lite/playground/">a cluster in this tab</a></strong>, to kill, cut
-  and slow by hand, or <a href="{LAB}">the labs in this tab</a>. Nothing is installed.
+  and slow by hand, or <a href="{LAB}">the labs in this tab</a>, from the first ten minutes on.
+  Nothing is installed.
 """
 FIRST_OFFER = "- **[Recordings]"  # what the first page offers otherwise
 EXPORT = "export default { render };"

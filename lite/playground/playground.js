@@ -2,7 +2,7 @@
 //
 //   worker.js (Python) ── {traits} ──> Model <── stage.js        as in a notebook, where a kernel
 //                      <── {model: {act, on}} ──┘                 stands in the worker's place
-//                      ── {step, of, words} ──> the progress line
+//                      ── {share, words} ──> the progress line
 //
 // Whatever cannot work (no WebAssembly, a blocked worker, no memory) is told in a sentence.
 
@@ -11,7 +11,8 @@ import stage from "./stage.js";
 const LATE = 3000; // milliseconds; then the page begins without a service worker
 
 const [progress, picture, tools] = ["progress", "picture", "tools"].map((id) => document.getElementById(id));
-const [mode, clock, verdict, checked] = ["mode", "clock", "verdict", "checked"].map((id) => document.getElementById(id));
+const [mode, acks, clock, past, fork] = ["mode", "acks", "clock", "past", "fork"].map((id) => document.getElementById(id));
+const [verdict, records, checked] = ["verdict", "records", "checked"].map((id) => document.getElementById(id));
 
 function fail(words) {
   progress.hidden = false;
@@ -50,17 +51,32 @@ class Model {
 // -- around the picture ------------------------------------------------------------------------
 
 function show(state) {
-  clock.textContent = `${(state.at / 1000).toFixed(1)} s`;
+  const exact = state.past || !state.speed; // a live picture that moves is drawn once a second
+  clock.textContent = exact ? `${(state.at / 1000).toFixed(1)} s` : `${Math.floor(state.at / 1000)} s`;
   mode.value = state.kraft ? "kraft" : "zookeeper";
+  if (!state.past || fork.hidden) acks.value = state.acks; // in the past it is a choice for the fork
+  fork.hidden = !state.past;
+  say(past, state.past ? "You look at the past. Go on from here, with the acks that you choose: what comes later is then another run." : state.forked);
   for (const button of document.querySelectorAll("[data-speed]"))
     button.setAttribute("aria-pressed", String(Number(button.dataset.speed) === state.speed));
   const words = state.violation
-    ? `Broken: ${state.violation}. The clock stands still; start again.`
+    ? `Broken: ${state.violation}. The clock stands still: start again, or go on from an earlier moment.`
     : `All ${state.checked.length} hold. They are checked twice a second.`;
-  if (verdict.textContent !== words) verdict.textContent = words;
+  say(verdict, words);
+  say(records, `${state.acknowledged} records were acknowledged. ${lostOf(state)}`);
   verdict.className = state.violation ? "trouble" : "";
   if (!checked.children.length)
     checked.append(...state.checked.map((it) => Object.assign(document.createElement("li"), { textContent: it })));
+}
+
+// What is read aloud is set only if it differs.
+function say(line, words) {
+  if (line.textContent !== words) line.textContent = words;
+}
+
+function lostOf({ lost }) {
+  if (!lost) return "The leaders have all of them.";
+  return `${lost === 1 ? "One of them" : `${lost} of them`} no leader has any more: with acks=1 this can happen.`;
 }
 
 function begin() {
@@ -81,8 +97,8 @@ function begin() {
   worker.onmessage = ({ data }) => {
     if (data.failed) return fail(`${data.failed} Reload the page to start again.`);
     if (data.words) {
-      progress.querySelector("progress").value = data.step;
-      progress.querySelector("span").textContent = data.words;
+      progress.querySelector("progress").value = data.share;
+      progress.querySelector("span").textContent = `${data.words} ${data.share} %`;
     }
     if (data.traits) model.take(data.traits);
     if (data.traits && !drawn) {
@@ -95,7 +111,13 @@ function begin() {
   };
   mode.onchange = () => worker.postMessage({ begin: mode.value });
   document.getElementById("again").onclick = () => worker.postMessage({ begin: mode.value });
-  document.getElementById("step").onclick = () => worker.postMessage({ step: 100 });
+  acks.onchange = () => fork.hidden && worker.postMessage({ acks: acks.value });
+  fork.onclick = () => {
+    say(past, "The same run is being repeated up to here ...");
+    worker.postMessage({ fork: acks.value });
+  };
+  for (const button of document.querySelectorAll("[data-step]"))
+    button.onclick = () => worker.postMessage({ step: Number(button.dataset.step) });
   document.getElementById("speeds").onclick = ({ target }) => {
     if (target.dataset.speed) worker.postMessage({ speed: Number(target.dataset.speed) });
   };

@@ -5,7 +5,7 @@
 
 const KEPT = "playground-@VERSION@";
 
-const PAGE = ["./", "favicon.svg", "playground.css", "playground.js", "stage.js", "widgets.css", "worker.js"];
+const PAGE = ["./", "favicon.svg", "playground.css", "playground.js", "stage.js", "widgets.css", "worker.js", "../notice.js"];
 
 // The page itself was loaded before this worker was there.
 async function install() {

@@ -1,11 +1,13 @@
 // Python, the engine and one simulated cluster, beside the page's own thread.
 //
-//   page ── {model | speed | step | begin} ──> PlaygroundSession.hear
-//        <── {traits} {state} ───────────────  and its tick, ten times a second
-//        <── {step, words} ──────────────────  while it is loaded
+//   page ── {model | speed | step | acks | fork | begin} ──> PlaygroundSession.hear
+//        <── {traits} {state} ─────────────────────────────  and its tick, ten times a second
+//        <── {share, words} ───────────────────────────────  while it is loaded
 
 const HOME = new URL("../static/pyodide/", import.meta.url).href;
 const TICK = 100; // milliseconds
+const BYTES = Number("@BYTES@"); // of all that is loaded; lite/playground_page.py puts it in
+const LOADED = 80; // percent of the wait, when all bytes are there; the rest is Python's own work
 // For notebooks only.
 const LEFT_OUT = /^(brokerlab-labs|ipykernel|jedi|micropip|parso|piplite|pyodide-kernel)$/;
 const BEGIN = `
@@ -35,18 +37,42 @@ function attempt(work) {
   }
 }
 
+// The page is told how many of the bytes have come, of whatever Pyodide fetches.
+function countBytes(tell) {
+  const ask = fetch;
+  let come = 0;
+  globalThis.fetch = async (...request) => {
+    const answer = await ask(...request);
+    if (!answer.body) return answer;
+    const counted = new TransformStream({
+      transform(chunk, out) {
+        come += chunk.byteLength;
+        tell(Math.min(come / BYTES, 1));
+        out.enqueue(chunk);
+      },
+    });
+    const { status, statusText, headers } = answer;
+    return new Response(answer.body.pipeThrough(counted), { status, statusText, headers });
+  };
+}
+
 async function load() {
-  const say = (step, words) => postMessage({ step, words });
-  say(1, "Python is being loaded: 13 MB on the first visit ...");
+  let [words, told] = ["", -1];
+  const say = (share) => share !== told && postMessage({ share: (told = share), words });
+  const megabytes = Math.round(BYTES / 1e6);
+  countBytes((share) => say(Math.round(LOADED * share)));
+  words = `Python and the engine are being loaded: ${megabytes} MB on the first visit ...`;
+  say(0);
   const { loadPyodide } = await import(`${HOME}pyodide.mjs`);
   const python = await loadPyodide({ indexURL: HOME });
   const lock = await (await fetch(`${HOME}pyodide-lock.json`)).json();
   const names = Object.keys(lock.packages).filter((name) => !LEFT_OUT.test(name));
-  say(2, "The engine and its packages are being loaded: 7 MB ...");
   await python.loadPackage(names, { messageCallback: () => {}, checkIntegrity: true });
-  say(4, "The engine is being imported ...");
+  words = "The engine is being imported ...";
+  say(85);
   const begin = python.runPython(BEGIN);
-  say(5, "Three brokers are starting ...");
+  words = "Three brokers are starting ...";
+  say(95);
   session = begin((message) => postMessage(JSON.parse(message)));
   for (const data of heard.splice(0)) hear({ data });
   setInterval(() => session && attempt(() => session.tick(performance.now())), TICK);

@@ -20,7 +20,7 @@ from engine.sim.world import World
 MACHINES = ("producer", "hasty", "reader")
 TIMEOUT = 3000  # ms for an answer
 PATIENCE = 15_000  # ms until a producer gives up on a record
-HASTE = 0.25  # the share of records that are sent with acks=1
+HASTE = 0.25  # the share of records that are sent with acks=1, by default
 FRESH = 20  # polls between two looks at the metadata, as metadata.max.age.ms
 MOST = 3  # records at a time
 WAITING = 20  # records of a producer without a result; with so many it sends no more
@@ -101,6 +101,7 @@ class Workload:
     ) -> None:
         """A reader; `rack`: where it stands, so that it may read from a replica there."""
         self.partitions = partitions
+        self.haste = HASTE
         self.sent: list[Delivery] = []
         self._chance = chance
         self._producer, self._hasty, reader = [
@@ -113,7 +114,7 @@ class Workload:
         self.read()
         for _ in range(self._chance.randint(1, MOST)):
             partition, value = self._chance.choice(self.partitions), f"r{len(self.sent):05}"
-            hasty = self._chance.random() < HASTE
+            hasty = self._chance.random() < self.haste
             client, acks = (self._hasty, 1) if hasty else (self._producer, -1)
             if client.waiting(partition) < WAITING:
                 self.sent.append(client.send(partition, value, acks=acks, patience=PATIENCE))

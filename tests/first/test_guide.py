@@ -155,6 +155,15 @@ def test_what_a_cell_made_before_it_failed_is_to_be_made_anew(reader: Reader) ->
     assert reader.run(BOOK[4]) == ""
 
 
+def test_what_a_cell_imported_before_it_failed_is_right(reader: Reader) -> None:
+    """A cell imports a class, and cannot start a cluster with it: the class is what it is."""
+    reader.guide.begin(BOOK[2])
+    reader.names["Cluster"] = object()
+    reader.guide.failed()
+    reader.names["cluster"] = object()
+    assert reader.run(BOOK[3]) == ""
+
+
 def test_what_another_section_makes_by_the_same_words_is_the_same(reader: Reader) -> None:
     reader.run(BOOK[2].replace("\n\n", "\n"))  # the learner's own
     reader.run(BOOK[2])

@@ -2,8 +2,10 @@
 
 import threading
 from collections.abc import Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 
 import pytest
 
@@ -20,15 +22,24 @@ class QuietHandler(SimpleHTTPRequestHandler):
         """An access log is of no use in a test."""
 
 
-@pytest.fixture(scope="session")
-def site() -> Iterator[str]:
-    """Its address."""
-    if not (SITE / "lab" / "index.html").exists():
-        pytest.exit("There is no build/lite/ yet: run make lite, or make lite-test", returncode=1)
-    server = ThreadingHTTPServer(("localhost", 0), partial(QuietHandler, directory=SITE))
+@contextmanager
+def served(folder: Path) -> Iterator[str]:
+    """The address of a file server on this folder."""
+    server = ThreadingHTTPServer(("localhost", 0), partial(QuietHandler, directory=folder))
     thread = threading.Thread(target=server.serve_forever)
     thread.start()
-    yield f"http://localhost:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    try:
+        yield f"http://localhost:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+@pytest.fixture(scope="session")
+def site() -> Iterator[str]:
+    """The address of the browser edition."""
+    if not (SITE / "lab" / "index.html").exists():
+        pytest.exit("There is no build/lite/ yet: run make lite, or make lite-test", returncode=1)
+    with served(SITE) as address:
+        yield address

@@ -20,6 +20,7 @@ class Visit(NamedTuple):
 
     def open(self, address: str) -> None:
         self.page.goto(address)
+        expect(self.page.locator("#progress")).to_have_text(re.compile(r"loaded: \d+ MB.* \d+ %$"))
         expect(self.page.locator("#picture svg").first).to_be_visible(timeout=READY_MS)
 
     def broker(self, number: int) -> str:
@@ -71,10 +72,34 @@ def test_a_quorum_on_a_dark_phone_steps_while_its_clock_stands(visit, site):
     expect(visit.page.locator("#picture")).to_contain_text("Controllers", timeout=READY_MS)
     visit.page.get_by_role("button", name="pause", exact=True).click()
     before = visit.page.locator("#clock").inner_text()
-    visit.page.get_by_role("button", name="step 100 ms").click()
+    visit.page.get_by_role("button", name="100 ms forward").click()
     expect(visit.page.locator("#clock")).not_to_have_text(before)
+    now = visit.page.locator("#clock").inner_text()
+    expect(visit.page.locator("#picture")).to_contain_text(now)  # its timeline says the same
     width = visit.page.evaluate("document.documentElement.scrollWidth")
     assert width <= 390
+
+
+@pytest.mark.long
+def test_from_a_moment_in_the_past_it_goes_on_as_another_run(visit, site):
+    """A broker is killed. Half a second before, it is up again in a run with acks=1."""
+    visit.open(f"{site}/playground/")
+    button, past = visit.page.get_by_role, visit.page.locator("#past")
+    button("button", name="pause", exact=True).click()
+    visit.act(2, "kill")
+    for _ in range(5):
+        button("button", name="100 ms forward").click()
+    for _ in range(6):
+        button("button", name="100 ms back").click()
+    expect(past).to_contain_text("You look at the past")
+    shown = visit.page.locator("#clock").inner_text()
+    visit.page.select_option("#acks", "1")
+    button("button", name="go on from here").click()
+    told = f"The same run up to {shown}, from there on with acks=1."
+    expect(past).to_have_text(told, timeout=READY_MS)
+    assert "killed" not in visit.broker(2)
+    assert visit.page.locator("#acks").input_value() == "1"
+    expect(visit.page.locator("#clock")).to_have_text(shown)
 
 
 @pytest.mark.long

@@ -2,7 +2,9 @@
 
     cluster = real.cluster()        NotInBrowser: "A cluster needs the processes and sockets ..."
     cluster.kill(1)                 NameError: `cluster` is made by a cell that could not run
+    view.latencies["acks=all"]      KeyError: a cell of this section would have filled the view
     import cryptography             ModuleNotFoundError: the package is not there
+    from time import thread_time    ImportError: Python has no such clock there
 
 Such a cell has no error: "run all cells" goes on behind it, with the sections that stand on the
 simulator. The recorded run is what is saved of the lab (saved.py).
@@ -12,6 +14,8 @@ cell takes another section's value for it.
 """
 
 import errno
+import sys
+from types import ModuleType
 from typing import Any
 
 from IPython.display import display
@@ -33,9 +37,11 @@ class CellsWithoutComputer:
     def __init__(self, names: dict[str, Any]) -> None:
         self._names = names  # of the notebook
         self._absent: set[str] = set()
+        self._sections: set[str] = set()  # with a cell that was left out
 
-    def reason(self, error: BaseException) -> str:
-        """Why the cell cannot run in a browser; "" if it has failed for another reason."""
+    def reason(self, error: BaseException, cell: Cell | None = None) -> str:
+        """Why the cell cannot run in a browser; "" if it has failed for another reason. `cell`: its
+        place, if the learner has not changed it."""
         match error:
             case NotInBrowser():
                 return str(error)
@@ -43,15 +49,23 @@ class CellsWithoutComputer:
                 return f"`{name}` is made by a cell that needs a computer."
             case ModuleNotFoundError(name=str(name)):
                 return f"The package `{name}` is not made for a browser tab."
+            case ImportError(name=str(name)) if name in sys.stdlib_module_names:
+                return f"This cell needs a part of `{name}` that a browser's Python does not have."
+            case AttributeError(obj=ModuleType(__name__=name)) if name in sys.stdlib_module_names:
+                return f"This cell needs a part of `{name}` that a browser's Python does not have."
             case RuntimeError() if NO_THREAD in str(error):
                 return "This cell needs threads, and a browser tab has none."
             case OSError() if error.errno in NO_SYSTEM:
                 return "This cell needs the processes or sockets of a computer."
+        if cell is not None and cell.heading in self._sections:
+            return "It uses what an earlier cell of this section does on a computer."
         return ""
 
-    def leave_out(self, source: str) -> None:
+    def leave_out(self, source: str, cell: Cell | None = None) -> None:
         """Take away the names that this cell would have made; what it has imported is right."""
         code = Code(source)
+        if cell is not None:
+            self._sections.add(cell.heading)
         for name in code.makes:
             self._absent.add(name)
             if code.how[name] != IMPORTED:

@@ -32,8 +32,9 @@ from engine.browser import IN_BROWSER
 from widgets import background
 from widgets.notebook import came_out, cell_without_computer, kernel_log
 from widgets.notebook.cell_without_computer import CellsWithoutComputer
-from widgets.notebook.cells import Cell, Code, Notebook
+from widgets.notebook.cells import IMPORTED, Cell, Code, Notebook
 from widgets.progress.plan import LABS
+from widgets.progress.record import NOTEBOOK
 
 AGAIN = "What cells have done stays done: this section, from its heading on, is a fresh start."
 MORE = "%tb in a cell of its own shows where this comes from."
@@ -100,12 +101,13 @@ class Guide:
         return _others(others) if others else ""
 
     def failed(self) -> None:
-        """The cell has ended with an error, maybe after it had made some of its names."""
-        makes = Code(self.source).makes
-        made = {name for name in makes if id(self._names.get(name)) != self._before.get(name)}
-        self._note(
-            made, self._place() is not None
-        )  # what a cell leaves half done is to be made anew
+        """The cell has ended with an error, maybe after it had made some of its names: what it has
+        imported is right, and the others are to be made anew."""
+        how, names = Code(self.source).how, self._names
+        made = {name for name in how if id(names.get(name)) != self._before.get(name)}
+        imported = {name for name in made if how[name] == IMPORTED}
+        self._note(imported, False)
+        self._note(made - imported, self._place() is not None)
 
     def _note(self, makes: Set[str], mixed: bool) -> None:
         for name in makes & self._names.keys():
@@ -222,7 +224,7 @@ def _without_frames(said: str) -> str:
 
 def _opened() -> str:
     """The notebook that this kernel was started for; Jupyter's server says so, editors do not."""
-    return Path(os.environ.get("JPY_SESSION_NAME", "")).name
+    return Path(os.environ.get(NOTEBOOK, "")).name
 
 
 def _module(frame: FrameType) -> str:
@@ -283,6 +285,8 @@ def load_ipython_extension(shell: Shell) -> None:
 
     def begin(info: Any) -> None:
         guide.begin(info.raw_cell or "")
+        if IN_BROWSER and (book := guide.place()[1]):  # no server has told the kernel its notebook
+            os.environ[NOTEBOOK] = book.path.name
 
     def done(result: Any) -> None:
         with suppress(KeyboardInterrupt):  # too late: the cell has ended
@@ -300,9 +304,11 @@ def load_ipython_extension(shell: Shell) -> None:
         where: TracebackType | None,
         tb_offset: int | None = None,
     ) -> None:
-        if IN_BROWSER and (reason := without_computer.reason(error)):
-            without_computer.leave_out(guide.source)
-            return cell_without_computer.show(reason, *guide.place())
+        if IN_BROWSER:
+            cell, book = guide.place()
+            if reason := without_computer.reason(error, cell):
+                without_computer.leave_out(guide.source, cell)
+                return cell_without_computer.show(reason, cell, book)
         if said := guide.explain(error):
             error._render_traceback_ = lambda: [said]  # as IPython lets an exception show itself
         ran = any(_module(frame) == CELL for frame, _ in traceback.walk_tb(where))

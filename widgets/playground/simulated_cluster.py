@@ -4,11 +4,7 @@
     ClusterView  ──> state(), events()   as of engine.Cluster
                  ──> kill(2), pause(3), cut(1, "controllers"), slow(1, 2, 500) ...
 
-A producer and readers are at work, as in a storm of `engine simulate`, but nothing breaks by
-itself. Twice a second the invariants of the storms are checked. The first one that does not hold
-stops the clock: what is on the screen is the moment in which it broke.
-
-Left out: forks, consumer groups on request, and faults of single requests.
+Left out: consumer groups on request, and faults of single requests.
 """
 
 from engine.cluster.event_stream import ClusterEvent
@@ -16,47 +12,26 @@ from engine.cluster.link_faults import FIRST_CONTROLLER
 from engine.cluster.state import ClusterState
 from engine.errors import invalid_request
 from engine.sim.picture import Picture
+from engine.sim.quorum.metadata import QuorumMetadata
 from engine.sim.world import World
-from proof.storms.invariants import ALWAYS, Violation, check
-from proof.storms.run import Run
 
-SEED = 7  # with three brokers and a consumer group
-ENDLESS_S = 1e6  # nobody looks for so long
-TURN_MS = 500  # between two batches of records, and two checks
 NAMED = {"zookeeper", "controllers"}  # ends of a link that are no brokers
 
 
-class CalmRun(Run):
-    """A run of the storms without a storm: what breaks is broken by hand."""
-
-    def _turn(self) -> None:
-        self.observed.observe()
-        check(self.observed, ALWAYS)
-        self.workload.send()
-        self.group_workload.turn()
-        self.world.clock.after(TURN_MS, self._turn)
-
-
 class SimulatedCluster:
-    def __init__(self, seed: int = SEED, *, kraft: bool = False) -> None:
-        self.kraft = kraft
-        self.violation = ""  # the invariant that does not hold any more
-        self.checked = [invariant.__name__.replace("_", " ") for invariant in ALWAYS]
-        self._world = CalmRun(seed, ENDLESS_S, kraft=kraft).world
-        self._picture = Picture(self._world)
+    def __init__(self, world: World) -> None:
+        self.world = world
+        self.kraft = isinstance(world.metadata, QuorumMetadata)
+        self._picture = Picture(world)
 
     @property
-    def world(self) -> World:
-        return self._world
+    def now(self) -> int:
+        """Milliseconds of simulated time since the cluster began."""
+        return self.world.now
 
     def pass_time(self, ms: float) -> None:
-        """All that happens in so many milliseconds, unless an invariant has broken."""
-        if self.violation:
-            return
-        try:
-            self._world.run(round(ms))
-        except Violation as violation:
-            self.violation = str(violation)
+        """All that happens in so many milliseconds."""
+        self.world.run(round(ms))
 
     # -- what a view asks ------------------------------------------------------------------
 
@@ -67,7 +42,7 @@ class SimulatedCluster:
         return [
             ClusterEvent(kind, at, broker or None, data, number)
             for number, (_, broker, (kind, at, data)) in enumerate(
-                self._world.events[after:], after + 1
+                self.world.events[after:], after + 1
             )
         ]
 
@@ -75,45 +50,45 @@ class SimulatedCluster:
 
     def kill(self, node: int | str) -> None:
         if isinstance(node, int):
-            self._world.kill(node)
+            self.world.kill(node)
         else:
-            self._world.metadata.kill_server(self._server(node))
+            self.world.metadata.kill_server(self._server(node))
 
     def pause(self, node: int | str) -> None:
         if isinstance(node, int):
-            self._world.pause(node)
+            self.world.pause(node)
         else:
-            self._world.metadata.silence_server(self._server(node))
+            self.world.metadata.silence_server(self._server(node))
 
     def resume(self, node: int | str) -> None:
         if isinstance(node, int):
-            self._world.resume(node)
+            self.world.resume(node)
         else:
-            self._world.metadata.restart_server(self._server(node))
+            self.world.metadata.restart_server(self._server(node))
 
     def restart(self, node: int | str) -> None:
         if isinstance(node, int):
-            if self._world.nodes[node].current is not None:
-                self._world.kill(node)
-            self._world.start(node)
+            if self.world.nodes[node].current is not None:
+                self.world.kill(node)
+            self.world.start(node)
         else:
-            self._world.metadata.restart_server(self._server(node))
+            self.world.metadata.restart_server(self._server(node))
 
     def cut(self, one: int | str, other: int | str) -> None:
         for machine in self._machines(other):
-            self._world.cut(one, machine)
+            self.world.cut(one, machine)
 
     def slow(self, one: int | str, other: int | str, ms: int) -> None:
         for machine in self._machines(other):
-            self._world.slow(one, machine, ms)
+            self.world.slow(one, machine, ms)
 
     def heal(self, one: int | str, other: int | str) -> None:
         for machine in self._machines(other):
-            self._world.heal(one, machine)
+            self.world.heal(one, machine)
 
     def _machines(self, end: int | str) -> list[int | str]:
         """The machines at this end of a link."""
-        return [*self._world.metadata.machines] if end in NAMED else [end]
+        return [*self.world.metadata.machines] if end in NAMED else [end]
 
     def _server(self, name: str) -> int:
         """The number in a name like controller-101."""

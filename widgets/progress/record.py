@@ -8,7 +8,8 @@
          "broken": {"kill": 3}}
 
 A question or an exercise is named by the lab and by the id of the cell that shows it; JupyterLab
-tells a kernel both. Elsewhere (nbval, an editor) nothing is written down.
+tells a kernel both. Elsewhere (nbval, an editor) nothing is written down. In a browser tab the file
+lies in the storage of the browser, and the guide names the lab (widgets/notebook/guide.py).
 
 Each change reads the file, changes it and puts a new one in its place, under a lock of the folder:
 several labs may be open. A file that cannot be read, or was written by a newer version, is left
@@ -31,6 +32,7 @@ from datetime import date
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from engine.browser import IN_BROWSER
 from widgets.progress.renamed import carry_over
 
 FORMAT = 1
@@ -192,5 +194,6 @@ def running_cell() -> TaskPlace | None:
 
     shell: Any = get_ipython()
     notebook = os.environ.get(NOTEBOOK)
-    cell = shell.get_parent().get("metadata", {}).get("cellId") if shell and notebook else None
+    teller = shell.kernel if IN_BROWSER and shell else shell
+    cell = teller.get_parent().get("metadata", {}).get("cellId") if teller and notebook else None
     return TaskPlace(Path(str(notebook)).stem, str(cell)) if cell else None

@@ -4,8 +4,10 @@ import json
 
 import pytest
 
+from engine.model import TopicPartition
+from engine.sim.world import START
 from proof.storms.invariants import Violation
-from widgets.playground import simulated_cluster
+from widgets.playground import calm_run
 from widgets.playground.session import PlaygroundSession
 
 
@@ -64,10 +66,91 @@ def test_a_clock_that_stands_goes_on_by_steps_only(page):
 
 def test_who_looks_back_lets_no_time_pass(page):
     page.watch(2)
-    before = page.state["at"]
+    before = page.session.cluster.now
     page.say(model={"act": "begin"})
     page.watch(2)
-    assert page.state["at"] == before
+    assert page.session.cluster.now == before
+    assert (page.state["at"], page.state["past"]) == (0, True)
+
+
+def test_the_clock_is_the_one_of_the_timeline(page):
+    """What had happened before the first picture counts in neither."""
+    page.watch(2)
+    assert page.state["at"] == 2000
+    assert "2.0 s" in page.traits["scene"]
+    page.say(step=100)
+    page.say(step=100)
+    assert page.state["at"] == 2200
+    assert "2.2 s" in page.traits["scene"]
+
+
+def test_a_step_back_shows_the_past_and_a_step_forward_leaves_it(page):
+    """In the past nothing happens; at the present, a step makes something happen."""
+    page.watch(2)
+    page.say(step=-100)
+    assert (page.state["at"], page.state["past"]) == (1900, True)
+    page.say(step=100)
+    assert (page.state["at"], page.state["past"]) == (2000, False)
+    page.say(step=100)
+    assert page.state["at"] == 2100
+
+
+def lose(page):
+    """A slow link to both followers, and the leader is killed before they have the records."""
+    cluster = page.session.cluster
+    leader = cluster.world.leader(TopicPartition("orders", 0))
+    for other in {1, 2, 3} - {leader}:
+        page.act("slow", f"{leader}-{other}")
+    page.watch(3)
+    page.act("kill", str(leader))
+    page.watch(8)
+
+
+def events(page, until):
+    return [it for it in page.session.cluster.world.events if it.at <= until]
+
+
+def test_a_fork_is_the_same_run_up_to_its_moment_and_loses_nothing_with_acks_all(page):
+    """With acks=1 a killed leader takes records with it. The same run again, from before its death
+    on with acks=all, is the same to the last event until then, and loses none."""
+    page.say(acks="1")
+    page.watch(1)
+    lose(page)
+    lost, acks = page.state["lost"], page.state["acks"]
+    page.say(model={"act": "begin"})
+    for _ in range(5):
+        page.say(step=100)
+    moment = page.state["at"]
+    until = page.session._shown - START
+    before = events(page, until)
+    page.say(fork="all")
+    assert (lost > 0, acks) == (True, "1")
+    assert events(page, until) == before
+    assert (page.state["at"], page.state["past"]) == (moment, False)
+    assert page.state["forked"].endswith("from there on with acks=all.")
+    lose(page)
+    assert page.state["acknowledged"] > 0
+    assert page.state["lost"] == 0
+
+
+def test_a_fork_does_again_what_was_done_until_its_moment(page):
+    """A broker that was killed before it is down, one that was killed after it is up."""
+    page.watch(1)
+    page.act("kill", "2")
+    page.watch(1)
+    page.act("pause", "3")
+    page.watch(1)
+    page.say(step=-1500)
+    page.say(fork="1")
+    brokers = page.session.cluster.state().brokers
+    assert {number: it.status.value for number, it in brokers.items()} == {
+        1: "up",
+        2: "down",
+        3: "up",
+    }
+    page.say(step=-600)
+    page.say(fork="all")
+    assert page.session.cluster.state().brokers[2].status.value == "up"
 
 
 def test_a_link_to_the_quorum_is_cut_and_healed(page):
@@ -89,7 +172,7 @@ def test_an_invariant_that_breaks_stops_the_clock(page, monkeypatch):
     def broken(observed, invariants):
         raise Violation("one leader an epoch", 0, "two lead orders-0")
 
-    monkeypatch.setattr(simulated_cluster, "check", broken)
+    monkeypatch.setattr(calm_run, "check", broken)
     page.watch(2)
     before = page.state["at"]
     page.watch(2)

@@ -65,7 +65,7 @@ def test_the_recorder_survives_an_error_that_passes(monkeypatch, error):
     fails.clear()
     until(lambda: not run_source.stale and run_source.at(START + 1000).brokers[2].status)
     assert run_source.at(START + 1000).brokers[2].status is Status.DOWN
-    assert run_source._recorder.is_alive()
+    assert run_source._records
     run_source._ended = True
 
 
@@ -235,7 +235,7 @@ def test_what_happens_out_of_sight_is_recorded_once_a_view_is_displayed(monkeypa
     assert view.picture["broker 2"].label.startswith("broker 2: killed")
     cluster.stop()
     cluster.pass_time(100)
-    until(lambda: not view.run_source._recorder.is_alive())
+    until(lambda: not view.run_source._records)
 
 
 def test_a_place_is_one_of_the_timeline_that_is_seen():
