@@ -63,7 +63,7 @@ class MixedCluster(Cluster):
 
         Without effect on the order in which the cluster names its brokers.
         """
-        old = self._nodes[broker]
+        old = self._processes[broker]
         old.release_port()
         self._kinds[broker] = kind
         self._add(broker, old.port)
