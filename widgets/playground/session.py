@@ -45,8 +45,8 @@ class PlaygroundView(ClusterView):
 
     stands = False
 
-    def gist(self, moment: ViewMoment, waits: bool) -> tuple[object, ...]:
-        return *super().gist(moment, waits), self.stands and moment.at
+    def gist(self, moment: ViewMoment) -> tuple[object, ...]:
+        return *super().gist(moment), self.stands and moment.at
 
 
 class PlaygroundSession:
