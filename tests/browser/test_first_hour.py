@@ -19,6 +19,7 @@ from playwright.sync_api import Locator, Page, TimeoutError, expect
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import ROOT, Lab, darken
 from tests.browser.lesson import Lesson, part
+from tests.interop.watch import until
 
 LAB = "labs/00_start.ipynb"
 YOURS = "labs/yours/00_start.ipynb"  # what a learner saves
@@ -168,7 +169,7 @@ class Walk:
         expect(part(view, "clock")).to_have_text("0.0 s")
         # The head glides there: it is at the beginning when it moves no more.
         head = part(view, "head").element_handle()
-        self.page.wait_for_function(AT_REST, arg=[head, live[0]])
+        until(lambda: self.page.evaluate(AT_REST, [head, live[0]]))
         view.evaluate(NOTE)
         first, y = center(part(view, "head"))
         reach = (live[0] - first) / 1.1  # "now" drifts to the left while its fold grows
