@@ -19,7 +19,7 @@ MUTANTS = [
         "a super user is denied something",
         "C271",
         WHO,
-        [('"true",  # change me', '"true",\n    "super.users": "User:alice",')],
+        [('"true",  # change me', '"true",\n    "super.users": "User:alice",  # change me')],
     ),
     Mutant(
         "somebody starts the only broker at once, and nobody switches it off for a core",
