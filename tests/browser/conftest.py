@@ -12,6 +12,7 @@ import os
 import re
 import shutil
 from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
 from typing import Any
 
 import pytest
@@ -59,12 +60,38 @@ def chromium() -> str:
     return path
 
 
+class ProcessBrowser:
+    """One browser for all tests of a process, in whichever folder: Playwright starts once in it."""
+
+    def __init__(self) -> None:
+        self._users = 0
+        self._started = ExitStack()
+        self._browser: Browser | None = None
+
+    @contextmanager
+    def used(self) -> Iterator[Browser]:
+        """Started for the first who uses it, closed after the last."""
+        if self._browser is None:
+            playwright = self._started.enter_context(sync_playwright())
+            self._browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+            self._started.callback(self._browser.close)
+        self._users += 1
+        try:
+            yield self._browser
+        finally:
+            self._users -= 1
+            if not self._users:
+                self._browser = None
+                self._started.close()
+
+
+process_browser = ProcessBrowser()
+
+
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
+    with process_browser.used() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.fixture

@@ -9,11 +9,14 @@ from playwright.sync_api import Locator, Page, expect
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import Notebook, darken
 
-SETUP = """from engine import Cluster
+SETUP = """import tempfile
+from engine import Cluster
 from engine.cluster.recording import Recording
 from widgets import ZooKeeperTree
 cluster = Cluster(brokers=3, config={"zookeeper.session.timeout.ms": "2000"}).start()
-recorder = cluster.record("run.jsonl", znodes=True)
+folder = tempfile.TemporaryDirectory()
+path = folder.name + "/run.jsonl"
+recorder = cluster.record(path, znodes=True)
 print("ready")"""
 KILL = """victim = cluster.state().controller
 cluster.kill(victim)
@@ -138,7 +141,7 @@ def test_by_keyboard_in_the_dark_and_again_without_a_cluster(tree: Tree) -> None
     tree.notebook.run(KILL)
     expect(tree.line("/controller created")).to_be_visible()
     tree.photograph("killed_dark")
-    replaced = "cluster.stop(); view.close(); view = ZooKeeperTree(Recording.load('run.jsonl'))"
+    replaced = "cluster.stop(); view.close(); view = ZooKeeperTree(Recording.load(path))"
     shown = tree.notebook.run(f"{replaced}\nview")
     again = Tree(tree.page, tree.notebook)
     again.stage = shown.locator(".lab-stage")
