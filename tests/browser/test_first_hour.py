@@ -93,14 +93,6 @@ APART = """([head, mark]) => {
     return Math.abs(one.x + one.width / 2 - other.x - other.width / 2) > 20;
 }"""
 
-AT_REST = """([head, live]) => new Promise((done) => {
-    const before = head.getBoundingClientRect().x;
-    setTimeout(() => {
-        const x = head.getBoundingClientRect().x;
-        done(x === before && x < live - 100);
-    }, 100);
-})"""
-
 
 class Walk:
     def __init__(self, lesson: Lesson, lab: Lab) -> None:
@@ -144,6 +136,12 @@ class Walk:
         expect(output).to_contain_text("told")
         return Events(json.loads(output.inner_text().rpartition("told")[0]))
 
+    def rests(self, head: Locator) -> bool:
+        """It glides to where it is told to go: whether it has come there."""
+        before = center(head)[0]
+        self.page.wait_for_timeout(100)
+        return abs(center(head)[0] - before) < 1
+
     def drag_head(self, view: Locator, to: tuple[float, float]) -> None:
         """Again if the mouse missed it: it moves by itself as long as it is at now."""
         head = part(view, "head")
@@ -164,12 +162,12 @@ class Walk:
         view = self.view
         view.get_by_role("button", name="back to now").click()
         expect(view.locator('[data-key^="fold "]')).not_to_have_count(0)  # it grows no more
+        until(lambda: self.rests(part(view, "head")))
         live = center(part(view, "head"))
         view.get_by_role("button", name="back to the beginning").click()
         expect(part(view, "clock")).to_have_text("0.0 s")
-        # The head glides there: it is at the beginning when it moves no more.
-        head = part(view, "head").element_handle()
-        until(lambda: self.page.evaluate(AT_REST, [head, live[0]]))
+        until(lambda: self.rests(part(view, "head")))
+        assert center(part(view, "head"))[0] < live[0] - 100
         view.evaluate(NOTE)
         first, y = center(part(view, "head"))
         reach = (live[0] - first) / 1.1  # "now" drifts to the left while its fold grows
