@@ -18,21 +18,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from engine.client.admin.client import AdminClient as AdminClient
-    from engine.client.consumer import Consumer as Consumer
-    from engine.client.listener.ack_mode import AckMode as AckMode
-    from engine.client.listener.application import application_settings as application_settings
-    from engine.client.listener.container import Acknowledgment as Acknowledgment
-    from engine.client.listener.container import ListenerContainer as ListenerContainer
-    from engine.client.listener.start_offset import PartitionOffset as PartitionOffset
-    from engine.client.producer import Producer as Producer
-    from engine.client.values import KafkaError as KafkaError
-    from engine.client.values import KafkaException as KafkaException
-    from engine.client.values import TopicPartition as TopicPartition
-    from engine.cluster.cluster import Cluster as Cluster
-    from engine.cluster.scripts.kafka_home import KafkaHome as KafkaHome
-    from engine.sim.simulation import Simulation as Simulation
-    from engine.table import Table as Table
+    from engine.client.admin.client import AdminClient
+    from engine.client.consumer import Consumer
+    from engine.client.listener.ack_mode import AckMode
+    from engine.client.listener.application import application_settings
+    from engine.client.listener.container import Acknowledgment, ListenerContainer
+    from engine.client.listener.start_offset import PartitionOffset
+    from engine.client.producer import Producer
+    from engine.client.values import KafkaError, KafkaException, TopicPartition
+    from engine.cluster.cluster import Cluster
+    from engine.cluster.scripts.kafka_home import KafkaHome
+    from engine.sim.simulation import Simulation
+    from engine.table import Table
 
 __version__ = "0.1.0"
 
@@ -54,8 +51,24 @@ _HOME = {
     "application_settings": "engine.client.listener.application",
 }
 
-__all__ = ["__version__"]
-__all__ += list(_HOME)
+__all__ = [
+    "AckMode",
+    "Acknowledgment",
+    "AdminClient",
+    "Cluster",
+    "Consumer",
+    "KafkaError",
+    "KafkaException",
+    "KafkaHome",
+    "ListenerContainer",
+    "PartitionOffset",
+    "Producer",
+    "Simulation",
+    "Table",
+    "TopicPartition",
+    "__version__",
+    "application_settings",
+]
 
 
 def __getattr__(name: str) -> Any:

@@ -15,73 +15,105 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from widgets.accumulator.view import AccumulatorView as AccumulatorView
-    from widgets.board.view import OperatorBoard as OperatorBoard
-    from widgets.cluster_view import ClusterView as ClusterView
-    from widgets.crash_dial import CrashDial as CrashDial
-    from widgets.estimate.view import Estimate as Estimate
-    from widgets.exercise import Check as Check
-    from widgets.exercise import Trial as Trial
-    from widgets.group.ack_lanes import AckLanes as AckLanes
-    from widgets.group.ack_lanes import AckRun as AckRun
-    from widgets.group.chart import compare as compare
-    from widgets.group.view import GroupView as GroupView
-    from widgets.ideas.view import IdeaMap as IdeaMap
-    from widgets.ledger.ledger import Ledger as Ledger
-    from widgets.log.hex_view import HexView as HexView
-    from widgets.log.view import SegmentView as SegmentView
-    from widgets.measure.latency_view import LatencyView as LatencyView
-    from widgets.measure.page_map import PageMap as PageMap
-    from widgets.measure.path_of_a_byte import PathOfAByte as PathOfAByte
-    from widgets.measure.ratio_bars import RatioBars as RatioBars
-    from widgets.measure.throttle_gauge import ThrottleGauge as ThrottleGauge
-    from widgets.metadata_log.view import MetadataLogView as MetadataLogView
-    from widgets.oracle.view import Oracle as Oracle
-    from widgets.progress.view import Progress as Progress
-    from widgets.question.quiz import Predict as Predict
-    from widgets.question.quiz import Question as Question
-    from widgets.question.quiz import Quiz as Quiz
-    from widgets.quorum.view import QuorumView as QuorumView
-    from widgets.replica.view import ReplicaView as ReplicaView
-    from widgets.stream.view import StreamView as StreamView
-    from widgets.wire.view import WireView as WireView
-    from widgets.znodes.view import ZooKeeperTree as ZooKeeperTree
+    from widgets.accumulator.view import AccumulatorView
+    from widgets.board.view import OperatorBoard
+    from widgets.cluster_view import ClusterView
+    from widgets.crash_dial import CrashDial
+    from widgets.estimate.view import Estimate
+    from widgets.exercise import Check, Trial
+    from widgets.group.ack_lanes import AckLanes, AckRun
+    from widgets.group.chart import compare
+    from widgets.group.view import GroupView
+    from widgets.ideas.view import IdeaMap
+    from widgets.ledger.ledger import Ledger
+    from widgets.log.hex_view import HexView
+    from widgets.log.view import SegmentView
+    from widgets.measure.latency_view import LatencyView
+    from widgets.measure.page_map import PageMap
+    from widgets.measure.path_of_a_byte import PathOfAByte
+    from widgets.measure.ratio_bars import RatioBars
+    from widgets.measure.throttle_gauge import ThrottleGauge
+    from widgets.metadata_log.view import MetadataLogView
+    from widgets.oracle.view import Oracle
+    from widgets.progress.view import Progress
+    from widgets.question.quiz import Predict, Question, Quiz
+    from widgets.quorum.view import QuorumView
+    from widgets.replica.view import ReplicaView
+    from widgets.stream.view import StreamView
+    from widgets.wire.view import WireView
+    from widgets.znodes.view import ZooKeeperTree
+
+__all__ = [
+    "AccumulatorView",
+    "AckLanes",
+    "AckRun",
+    "Check",
+    "ClusterView",
+    "CrashDial",
+    "Estimate",
+    "GroupView",
+    "HexView",
+    "IdeaMap",
+    "LatencyView",
+    "Ledger",
+    "MetadataLogView",
+    "OperatorBoard",
+    "Oracle",
+    "PageMap",
+    "PathOfAByte",
+    "Predict",
+    "Progress",
+    "Question",
+    "Quiz",
+    "QuorumView",
+    "RatioBars",
+    "ReplicaView",
+    "SegmentView",
+    "StreamView",
+    "ThrottleGauge",
+    "Trial",
+    "WireView",
+    "ZooKeeperTree",
+    "compare",
+]
 
 _HOME = {
-    "widgets.accumulator.view": "AccumulatorView",
-    "widgets.board.view": "OperatorBoard",
-    "widgets.cluster_view": "ClusterView",
-    "widgets.crash_dial": "CrashDial",
-    "widgets.estimate.view": "Estimate",
-    "widgets.exercise": "Check Trial",
-    "widgets.group.ack_lanes": "AckLanes AckRun",
-    "widgets.group.chart": "compare",
-    "widgets.group.view": "GroupView",
-    "widgets.ideas.view": "IdeaMap",
-    "widgets.ledger.ledger": "Ledger",
-    "widgets.log.hex_view": "HexView",
-    "widgets.log.view": "SegmentView",
-    "widgets.measure.latency_view": "LatencyView",
-    "widgets.measure.page_map": "PageMap",
-    "widgets.measure.path_of_a_byte": "PathOfAByte",
-    "widgets.measure.ratio_bars": "RatioBars",
-    "widgets.measure.throttle_gauge": "ThrottleGauge",
-    "widgets.metadata_log.view": "MetadataLogView",
-    "widgets.oracle.view": "Oracle",
-    "widgets.progress.view": "Progress",
-    "widgets.question.quiz": "Predict Question Quiz",
-    "widgets.quorum.view": "QuorumView",
-    "widgets.replica.view": "ReplicaView",
-    "widgets.stream.view": "StreamView",
-    "widgets.wire.view": "WireView",
-    "widgets.znodes.view": "ZooKeeperTree",
+    "AccumulatorView": "widgets.accumulator.view",
+    "AckLanes": "widgets.group.ack_lanes",
+    "AckRun": "widgets.group.ack_lanes",
+    "Check": "widgets.exercise",
+    "ClusterView": "widgets.cluster_view",
+    "CrashDial": "widgets.crash_dial",
+    "Estimate": "widgets.estimate.view",
+    "GroupView": "widgets.group.view",
+    "HexView": "widgets.log.hex_view",
+    "IdeaMap": "widgets.ideas.view",
+    "LatencyView": "widgets.measure.latency_view",
+    "Ledger": "widgets.ledger.ledger",
+    "MetadataLogView": "widgets.metadata_log.view",
+    "OperatorBoard": "widgets.board.view",
+    "Oracle": "widgets.oracle.view",
+    "PageMap": "widgets.measure.page_map",
+    "PathOfAByte": "widgets.measure.path_of_a_byte",
+    "Predict": "widgets.question.quiz",
+    "Progress": "widgets.progress.view",
+    "Question": "widgets.question.quiz",
+    "Quiz": "widgets.question.quiz",
+    "QuorumView": "widgets.quorum.view",
+    "RatioBars": "widgets.measure.ratio_bars",
+    "ReplicaView": "widgets.replica.view",
+    "SegmentView": "widgets.log.view",
+    "StreamView": "widgets.stream.view",
+    "ThrottleGauge": "widgets.measure.throttle_gauge",
+    "Trial": "widgets.exercise",
+    "WireView": "widgets.wire.view",
+    "ZooKeeperTree": "widgets.znodes.view",
+    "compare": "widgets.group.chart",
 }
-_MODULES = {name: module for module, names in _HOME.items() for name in names.split()}
-__all__ = [*_MODULES]  # noqa: PLE0604 - as the table says
 
 
 def __getattr__(name: str) -> Any:
     """A view is imported when it is used first: a picture alone needs no ipywidgets."""
-    if name not in _MODULES:
+    if name not in _HOME:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(_MODULES[name]), name)
+    return getattr(import_module(_HOME[name]), name)

@@ -8,6 +8,7 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
+from playwright.sync_api import Browser, BrowserContext
 
 from lite.sources import SITE
 from tests.browser.conftest import browser
@@ -43,3 +44,11 @@ def site() -> Iterator[str]:
         pytest.exit("There is no build/lite/ yet: run make lite, or make lite-test", returncode=1)
     with served(SITE) as address:
         yield address
+
+
+@pytest.fixture
+def context(browser: Browser) -> Iterator[BrowserContext]:
+    """Its storage is empty, and its pages share it."""
+    context = browser.new_context(viewport={"width": 1366, "height": 900})
+    yield context
+    context.close()

@@ -1,9 +1,7 @@
 """An exam of the oracle in a tab, and a reload after it."""
 
-from collections.abc import Iterator
-
 import pytest
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import expect
 
 from tests.browser.conftest import SCREENSHOTS
 from tests.interop.watch import until
@@ -11,13 +9,6 @@ from tests.limits import CELL_S
 from tests.lite.open_lab import OpenLab
 
 QUESTIONS = 20
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 1366, "height": 900})
-    yield context
-    context.close()
 
 
 @pytest.mark.long

@@ -1,22 +1,14 @@
 """A learner's first ten minutes in a tab: a guess, a kill by a click, a reload, a second tab."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import expect
 
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.lesson import part
 from tests.limits import CELL_S
 from tests.lite.open_lab import OpenLab
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 1366, "height": 900})
-    yield context
-    context.close()
 
 
 @pytest.mark.long

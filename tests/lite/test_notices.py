@@ -1,22 +1,14 @@
 """What a tab says when the browser refuses something: one sentence each."""
 
 import re
-from collections.abc import Iterator
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, expect
+from playwright.sync_api import expect
 
 LAB = "lab/index.html?path=labs/00_start.ipynb"
 NO_WEBASSEMBLY = "delete window.WebAssembly"
 NO_WORKER = "window.Worker = class { constructor() { throw new Error('blocked by a policy') } }"
 NO_STORAGE = "Object.defineProperty(window, 'indexedDB', { get() { throw new Error('refused') } })"
-
-
-@pytest.fixture
-def context(browser: Browser) -> Iterator[BrowserContext]:
-    context = browser.new_context(viewport={"width": 1366, "height": 900})
-    yield context
-    context.close()
 
 
 @pytest.mark.long
