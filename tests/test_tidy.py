@@ -48,8 +48,7 @@ GROUP_LINES = {
     ("proof",): 7_100,
     ("sparkstreams",): 2_480,
     # 20,018 before all views had one base: docs/decisions/0012-sizes.md has what that took out. 250
-    # are the way back and forks of the playground, and lab 00 in a browser tab; 30 are the names
-    # that the package offers.
+    # are the way back and forks of the playground, and lab 00 in a browser tab.
     ("widgets",): 19_874,
     ("engine/client",): 7_547,
     # 18,300, requests that come twice, disks that fail, the seam (with `metadata`), the classes
