@@ -43,7 +43,7 @@ RUNS |= dict.fromkeys(("03_rebalance", "05_controller", "08_speed", "09_operatio
 
 
 def gather(folder: Path) -> None:
-    """Copy all of them into this folder, in place of what is there."""
+    """Copy the labs, and what they link to, into this folder, in place of what is there."""
     shutil.rmtree(folder, ignore_errors=True)
     for name in LINKED:
         for path in sources.files_below(sources.ROOT / name):
@@ -57,7 +57,7 @@ def gather(folder: Path) -> None:
 
 
 def in_a_tab(lab: Path) -> dict[str, Any]:
-    """The lab as a browser opens it."""
+    """The notebook of a lab as a browser tab opens it: some cells of lab 00 differ there."""
     book: dict[str, Any] = json.loads(lab.read_text(encoding="utf-8"))
     others = other_cells(lab.stem)
     for cell in book["cells"]:

@@ -37,7 +37,7 @@ STUBS = ("jedi/third_party/typeshed/stubs/", "jedi/third_party/django-stubs/")
 
 
 def build(folder: Path, notebooks: Path) -> list[Path]:
-    """Write all of them into the folder. `notebooks`: the labs as a browser opens them."""
+    """Write the wheels of this repository. `notebooks`: the labs as a browser tab opens them."""
     settings = f"{LABS}-{__version__}.data/data/{SETTINGS}"
     labs = tree("labs") | {settings: sources.ROOT / "lite" / "ipython_config.py"}
     labs |= {f"labs/{path.name}": path for path in notebooks.glob("*.ipynb")}

@@ -35,7 +35,7 @@ PATIENCE = 0.5  # seconds to wait for a fork before a message says that it is be
 
 
 def _ends(ends: str) -> list[int | str]:
-    """ "1-3", "1-zookeeper" or "1-controllers" """
+    """The two ends of a link, from its name: "1-3", "1-zookeeper" or "1-controllers"."""
     return [_end(end) for end in ends.split("-")]
 
 

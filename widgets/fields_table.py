@@ -19,8 +19,8 @@ NAMES = 0.45  # the share of the width that names have, at most
 def fields_table(
     rows: Iterable[tuple[str, str]], place: tuple[float, float, float], longest: int, gap: float
 ) -> tuple[list[SceneShape], float]:
-    """`place`: its left and right edge, and the first baseline; `longest`: lines of a value; `gap`:
-    between names and values. The shapes, and the next baseline."""
+    """The shapes of a table of names and values, and the baseline below it. `place`: its left and
+    right edge, and the first baseline; `longest`: lines of a value; `gap`: px between the two."""
     left, right, y = place
     told, most = list(rows), (right - left) * NAMES
     wide = max((width_of(name, 11) for name, _ in told), default=0)

@@ -161,7 +161,8 @@ class Playback(TimedView[Shown]):
         super().show(picture, controls)
 
     def gist(self, state: Shown) -> tuple[object, ...]:
-        """The clock counts by tenths only during a wait."""
+        """What every picture of a moment depends on, whatever else its state has. The clock counts
+        tenths of a second only during a wait."""
         moment = self.moment()
         lines = moment.story.lines
         tick = 100 if _waits(moment) or not moment.live else 1000
@@ -247,7 +248,7 @@ def _waits(moment: ViewMoment) -> bool:
 
 
 class SpanPlayback(Playback[Shown]):
-    """With a choice of how much of the past is shown."""
+    """A playback in which the learner chooses how much of the past is shown."""
 
     ACTS: ClassVar[frozenset[str]] = TIME | {"span"}
 

@@ -18,7 +18,8 @@ class RowWindow(NamedTuple):
 
     @classmethod
     def of(cls, count: int, room: int, first: int) -> "RowWindow":
-        """`first`: the row that is to be the first, if there are enough behind it."""
+        """So many of `count` rows as the room has place for, from row `first` on if there are
+        enough behind it."""
         if count <= room:
             return cls(0, count)
         last = count - room + 1  # the first row of a page that ends with the last row

@@ -61,11 +61,11 @@ class TimedView(View[State]):
     shared: SharedTime | None = None
 
     def join_time(self, source: Any) -> None:
-        """That of this run; no more that of the one before."""
+        """Share the time of this run, and no more that of the run before."""
         self._join(SharedTime.of(source))
 
     def share_clock(self, view: "TimedView[Any]") -> None:
-        """With a view of another run: where one of the two goes back, the other goes along."""
+        """Share the time with a view of another run: where one goes back, the other goes along."""
         assert view.shared is not None, "a view of a run"
         self._join(view.shared)
 
@@ -79,7 +79,7 @@ class TimedView(View[State]):
             self.shared.leave(self)
 
     def tell_time(self, at: int | None) -> None:
-        """All other views of the run; None: now, or the end."""
+        """Tell all other views of the run which time is shown; None: now, or the end."""
         if self.shared is not None:
             self.shared.tell(self, at)
 

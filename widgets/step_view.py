@@ -49,7 +49,7 @@ class StepView(TimedView[Stepped]):
         return self._here - 1
 
     def _after(self) -> int | None:
-        """The step after it; None: now, or the end."""
+        """The step after the one that is shown; None: now, or the end."""
         return self._here + 1
 
     @property
@@ -82,7 +82,7 @@ class StepView(TimedView[Stepped]):
         self.refresh()
 
     def _step_on(self, now: float) -> bool:
-        """Whether the run was played a step on."""
+        """Play the run one step on, if it is time. Returns whether it did."""
         if self._turn is None or now < self._turn:
             return False
         self._set(self._after())

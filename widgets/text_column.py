@@ -19,12 +19,12 @@ BOLD = frozenset({"head", "bold", "letter"})
 
 
 def size_of(look: str) -> float:
-    """Of the letters of a text, in px."""
+    """How large the letters of a text with this look are, in px."""
     return next((SIZES[name] for name in look.split() if name in SIZES), USUAL)
 
 
 def lines_of(words: str, room: float, look: str = "", size: float = 0) -> list[str]:
-    """A text in lines that have room. `size`: in px, if it is not that of the look."""
+    """A text, wrapped to the room. `size`: px of its letters, if its look does not say it."""
     names = look.split()
     return wrap(words, room, size or size_of(look), not BOLD.isdisjoint(names), "mono" in names)
 
@@ -33,7 +33,7 @@ class TextColumn:
     def __init__(
         self, x: float, y: float, room: float, line: float = 18, anchor: int = FROM
     ) -> None:
-        """`y`: of the first baseline; `line`: from one to the next."""
+        """`y`: the first baseline; `line`: the px from one baseline to the next."""
         self.x, self.y, self.room, self.line, self.anchor = x, y, room, line, anchor
         self.shapes: list[SceneShape] = []
 
@@ -44,7 +44,7 @@ class TextColumn:
         return self
 
     def put(self, key: str, lines: list[str], look: str = "", **more: Any) -> None:
-        """Lines that were made already."""
+        """Add lines that are wrapped already."""
         for number, words in enumerate(lines):
             name = f"{key} {number}"
             self.shapes.append(text(name, self.x, self.y, words, self.anchor, look=look, **more))

@@ -35,7 +35,7 @@ Arguments = ParamSpec("Arguments")
 def redraws(
     act: Callable[Concatenate[Acting, Arguments], None],
 ) -> Callable[Concatenate[Acting, Arguments], None]:
-    """An act under the lock of its view, which is drawn after it."""
+    """Make an act of a method: it runs under the lock of its view, which is drawn afterwards."""
 
     @wraps(act)
     def done(view: Acting, /, *given: Arguments.args, **named: Arguments.kwargs) -> None:
@@ -53,7 +53,7 @@ class View(SceneWidget, Generic[State]):
 
     @abstractmethod
     def view_state(self) -> State:
-        """What is shown now."""
+        """All that the picture of now depends on."""
 
     @abstractmethod
     def painted(self, state: State) -> Scene: ...
@@ -67,7 +67,7 @@ class View(SceneWidget, Generic[State]):
         return ""
 
     def notice(self) -> str:
-        """What stands there instead of the headline; "": nothing."""
+        """What stands above the picture in place of the headline; "": nothing."""
         return ""
 
     def offers(self, state: State) -> list[Control]:

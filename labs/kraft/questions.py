@@ -278,7 +278,7 @@ def deaths() -> Predict:
 
 
 def decided(zookeeper: int, quorum: int) -> str:
-    """By the leader epochs in the end."""
+    """The outcome of deaths(), by the leader epochs with ZooKeeper and without."""
     if zookeeper > quorum:
         return THREE_AND_TWO
     return TWO_IN_BOTH if quorum > 1 else ONE_IN_BOTH

@@ -137,7 +137,7 @@ class Walk:
         return Events(json.loads(output.inner_text().rpartition("told")[0]))
 
     def rests(self, head: Locator) -> bool:
-        """It glides to where it is told to go: whether it has come there."""
+        """Whether the head of the timeline, which glides to its place, has come to rest."""
         before = center(head)[0]
         self.page.wait_for_timeout(100)
         return abs(center(head)[0] - before) < 1

@@ -87,7 +87,7 @@ def concerned(cells: list[Any], changed: Any) -> list[Any]:
 
 
 def in_simulated_time(cells: list[Any]) -> bool:
-    """These cells start no process: they name no cluster."""
+    """Whether these cells start no process: none of them names a cluster."""
     return not any(STARTS.search(cell.source) for cell in cells)
 
 
@@ -191,7 +191,7 @@ def _shown(printed: str, value: Any) -> str:
 
 
 def effects(path: Path, kind: str = "", title: str = "") -> Iterator[Effect]:
-    """Of each change of a lab, or of its sections with these words in their titles."""
+    """What each change of a lab comes to, or of its sections with these words in their titles."""
     wanted = {"simulated": (True,), "real": (False,)}.get(kind, (True, False))
     with Attempt(path) as attempt:
         for section in attempt.sections():

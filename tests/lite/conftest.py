@@ -48,7 +48,7 @@ def site() -> Iterator[str]:
 
 @pytest.fixture
 def context(browser: Browser) -> Iterator[BrowserContext]:
-    """Its storage is empty, and its pages share it."""
+    """A browser with empty storage, which all its pages share."""
     context = browser.new_context(viewport={"width": 1366, "height": 900})
     yield context
     context.close()

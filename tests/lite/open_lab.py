@@ -36,7 +36,7 @@ class OpenLab:
         self.ready()
 
     def ready(self) -> None:
-        """Its kernel is idle."""
+        """Wait until the notebook is shown, and its kernel is idle."""
         code = self.page.locator(".jp-NotebookPanel:not(.lm-mod-hidden) .jp-CodeCell").first
         expect(code).to_be_visible(timeout=START_S * 1000)
         self.page.wait_for_function(f"{KERNEL} === 'idle'", timeout=JVM_S * 1000)

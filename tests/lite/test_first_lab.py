@@ -14,7 +14,7 @@ from tests.lite.open_lab import OpenLab
 @pytest.mark.long
 @pytest.mark.timeout(2 * CELL_S)
 def test_the_second_visit_needs_no_network(context, site):
-    """Its kernel starts, and a cell runs."""
+    """A tab that is opened again without network starts its kernel, and runs a cell."""
     lab = OpenLab(context.new_page(), site)
     lab.open()
     expect(lab.page.locator("html[data-kept]")).to_have_count(1, timeout=CELL_S * 1000)

@@ -38,7 +38,7 @@ def test_a_worker_that_is_blocked_stops_the_playground_with_a_sentence(context, 
 
 @pytest.mark.long
 def test_a_second_tab_says_that_there_is_another_one(context, site):
-    """The first one says nothing, and the notice can be closed."""
+    """The first tab says nothing, and the notice of the second can be closed."""
     first, second = context.new_page(), context.new_page()
     first.goto(f"{site}/playground/")
     second.goto(f"{site}/playground/")

@@ -22,7 +22,7 @@ HASTE = {"1": 1.0, "all": 0.0}  # by acks: the share of records that wait for th
 
 
 class CalmRun(Run):
-    """What breaks is broken by hand."""
+    """A simulated run without faults of its own: what breaks is broken by hand."""
 
     def __init__(self, seed: int, *, kraft: bool) -> None:
         super().__init__(seed, ENDLESS_S, kraft=kraft)
@@ -41,7 +41,7 @@ class CalmRun(Run):
         return [sent for sent in self.workload.sent if sent.acknowledged]
 
     def _search(self) -> None:
-        """Look for acknowledged records that the leader of their partition has not."""
+        """Note the acknowledged records that the leader of their partition does not have."""
         logs = {partition.id: log for _, _, partition, log in self.observed.leaders}
         for sent in self.acknowledged:
             if sent.partition in logs and not has(logs[sent.partition], sent):
@@ -64,12 +64,12 @@ class PlaygroundCluster(SimulatedCluster):
         self.choose_acks(self.acks)
 
     def choose_acks(self, acks: str) -> None:
-        """Of all records that are sent from now on: "all" or "1"."""
+        """Set the acks, "all" or "1", of the records that are sent from now on."""
         self.acks, self._run.workload.haste = acks, HASTE[acks]
 
     @property
     def acknowledged(self) -> int:
-        """How many records were."""
+        """How many records were acknowledged."""
         return len(self._run.acknowledged)
 
     @property

@@ -41,7 +41,7 @@ class ClusterInTab(SimulatedCluster):
     def __init__(
         self, metadata: str = ZOOKEEPER, config: Mapping[str, str] | None = None, seed: int = 0
     ) -> None:
-        """`config`: of every broker; the session of the other mode does not count."""
+        """`config`: settings of every broker; a session of the other mode is left out."""
         if metadata not in KEYS:
             raise invalid_request(f"metadata is zookeeper or kraft, not {metadata!r}")
         others = set(KEYS.values()) - {KEYS[metadata]}
@@ -59,7 +59,7 @@ class ClusterInTab(SimulatedCluster):
         return [*self.world.nodes]
 
     def state(self) -> ClusterState:
-        """As it is now: as much time has passed as on the clock since the last look."""
+        """The state of now: since the last look as much time has passed as on the wall."""
         now = monotonic()
         passed, self._asked = min(now - self._asked, AT_ONCE_MS / 1000), now
         self.pass_time(passed * 1000)
@@ -115,7 +115,7 @@ class ClusterInTab(SimulatedCluster):
         return log.end_offset if log else 0
 
     def leader(self, topic: str) -> int:
-        """As ZooKeeper has it, or the quorum; -1: there is none."""
+        """The leader of the partition, as ZooKeeper or the quorum has it; -1: there is none."""
         return self.world.leader(TopicPartition(topic, 0))
 
     # -- faults ----------------------------------------------------------------------------

@@ -114,7 +114,7 @@ class PlaygroundSession:
         self._tell()
 
     def _step(self, ms: float) -> None:
-        """In the past through what was seen; forward from the present, something new happens."""
+        """Move by some ms: through what was seen, or from the present on into new time."""
         if self.view.head is None and ms > 0:
             self._pass(ms)
         else:

@@ -21,7 +21,7 @@ MODES = ["zookeeper", "kraft"]
 
 @pytest.fixture
 def quick(monkeypatch):
-    """Its clock on the wall is a hundred times as fast."""
+    """The clock on the wall, by which a simulated cluster goes, is a hundred times as fast."""
     monkeypatch.setattr(cluster_in_tab, "monotonic", lambda: 100 * time.monotonic())
     monkeypatch.setattr(cluster_in_tab, "LOOK_S", 0.001)
 
@@ -48,7 +48,7 @@ async def run(source: str, names: dict[str, Any]) -> Any:
 
 @pytest.mark.parametrize("mode", MODES)
 def test_lab_00_in_a_tab_keeps_the_teas_and_loses_the_coffee(mode, quick, monkeypatch):
-    """Its cells run from top to bottom, and come out as they do on a computer."""
+    """The cells of lab 00 run from top to bottom, and come out as they do on a computer."""
     monkeypatch.syspath_prepend(str(sources.ROOT / "labs"))
 
     async def whole_lab() -> dict[str, Any]:
@@ -102,6 +102,6 @@ def test_what_never_comes_is_told_by_its_name(quick):
 
 
 def test_a_mode_that_there_is_not_is_refused():
-    """The sentence names both."""
+    """The error names the two modes that there are."""
     with pytest.raises(Exception, match="zookeeper or kraft, not 'raft'"):
         ClusterInTab("raft")

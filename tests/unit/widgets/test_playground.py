@@ -74,7 +74,7 @@ def test_who_looks_back_lets_no_time_pass(page):
 
 
 def test_the_clock_is_the_one_of_the_timeline(page):
-    """What had happened before the first picture counts in neither."""
+    """Both clocks begin with the first picture: what had happened before counts in neither."""
     page.watch(2)
     assert page.state["at"] == 2000
     assert "2.0 s" in page.traits["scene"]
