@@ -54,7 +54,6 @@ HISTORY = 4  # records of a thing that are shown, folded
 def picture(state: MetadataLogViewState) -> Scene:
     chips, y = _chips(state)
     shapes = list(chips)
-    first = y
     for row in state.rows:
         shapes += _row(state, row, y)
         y += state.row
@@ -62,7 +61,6 @@ def picture(state: MetadataLogViewState) -> Scene:
         words = NOTHING if state.is_recorded else UNRECORDED
         shapes.append(text("nothing", state.left, y + 14, words, look="soft"))
         y += state.row
-    shapes = [*_glows(state, first), *shapes]
     opened, y = panel(state, y + 6)
     y += 10
     width = state.width
@@ -143,6 +141,7 @@ def _record(state: MetadataLogViewState, row: LogRow, y: float) -> SceneShape:
     committed = entry.offset < state.mark and not is_lost
     name_room = (state.about if state.wide else state.right - 110) - state.record - 10
     shapes = [
+        *_glow(state, entry),
         rect("back", -6, 1, state.right - state.left + 12, state.row - 2, 5, look="clear"),
         *_cell(entry, committed=committed),
         text("offset", state.offset - state.left, 16, str(entry.offset), UP_TO, look="tiny"),
@@ -156,6 +155,14 @@ def _record(state: MetadataLogViewState, row: LogRow, y: float) -> SceneShape:
     label += ", only in the snapshot now" if is_dropped else ""
     acts = (Act("choose", entry.number, "show all fields"),)
     return group(f"record {entry.number}", state.left, y, shapes, label=label, acts=acts)
+
+
+def _glow(state: MetadataLogViewState, entry: MetadataLogEntry) -> list[SceneShape]:
+    """Behind a row, and moving with it: what is new is highlighted once."""
+    if not state.is_news(entry):
+        return []
+    width = state.right - state.left + 12
+    return [rect(f"glow {entry.number}", -6, 0, width, state.row, 5, look="glow")]
 
 
 def _cell(entry: MetadataLogEntry, *, committed: bool) -> list[SceneShape]:
@@ -184,32 +191,35 @@ def _says(state: MetadataLogViewState, words: str, struck: str = "") -> list[Sce
 
 def _thing(state: MetadataLogViewState, row: LogRow, y: float) -> list[SceneShape]:
     """One thing: its last records, each a button, and what the newest says."""
-    newest, x = row.entries[-1], state.left
+    newest, name = row.entries[-1], row.about.name
     room = state.record - state.left + 100
-    shapes = [text(f"thing {row.about.name}", x, y + 16, fit(row.about.name, room, 12, bold=True),
-                   look="bold", label=purpose(newest))]  # fmt: skip
+    inside = [
+        *_glow(state, newest),
+        text("thing", 0, 16, fit(name, room, 12, bold=True), look="bold", label=purpose(newest)),
+    ]
+    chips: list[SceneShape] = []
     shown = row.entries[-HISTORY:]
     x = state.about if state.wide else state.right - sum(_offset_width(it) + 4 for it in shown)
     if earlier := len(row.entries) - len(shown):
         words = f"{earlier} earlier"
-        shapes.append(text(f"earlier {row.about.name}", x - 6, y + 16, words, UP_TO, look="tiny"))
+        inside.append(text("earlier", x - 6 - state.left, 16, words, UP_TO, look="tiny"))
     for entry in shown:
         words = str(entry.offset)
         wide, committed = _offset_width(entry), entry.offset < state.mark
         look = "leader" if committed else "follower"
-        inside = [
+        chip = [
             rect("cell", 0, 3, wide, CELL, 3, look=look),
             text("offset", wide / 2, 15.5, words, ABOUT, look=f"letter {look} still"),
         ]
         label = told(entry, state.history.topics)
         acts = (Act("choose", entry.number, "show all fields"),)
-        shapes.append(group(f"record {entry.number}", x, y, inside, label=label, acts=acts))
+        chips.append(group(f"record {entry.number}", x, y, chip, label=label, acts=acts))
         x += wide + 4
     says = f"{short_name(newest)}: {summary(newest)}"
     start = max(state.words, x + 10) if state.wide else state.left
-    shapes.append(text(f"says {row.about.name}", start, y + (16 if state.wide else 31),
-                       fit(says, state.right - start, 11), look="soft"))  # fmt: skip
-    return shapes
+    words = fit(says, state.right - start, 11)
+    inside.append(text("says", start - state.left, 16 if state.wide else 31, words, look="soft"))
+    return [group(f"thing {name}", state.left, y, inside), *chips]
 
 
 def _offset_width(entry: MetadataLogEntry) -> float:
@@ -238,6 +248,7 @@ def _snapshot(state: MetadataLogViewState, entry: MetadataLogEntry, y: float) ->
         words += ", which are deleted"
     half = state.row / 2
     shapes = [
+        *_glow(state, entry),
         rect("back", -6, 1, state.right - state.left + 12, state.row - 2, 5, look="folded"),
         text("words", state.record - state.left, half + 4,
              fit(words, state.right - state.record, 11, bold=True), look="small bold"),
@@ -269,20 +280,6 @@ def _more(state: MetadataLogViewState, row: LogRow, y: float) -> SceneShape:
     ]
     acts = (Act("scroll", row.first, "show them"),)
     return group(f"more {where}", state.record, y, shapes, label=words, acts=acts)
-
-
-def _glows(state: MetadataLogViewState, first: float) -> list[SceneShape]:
-    """Behind the rows: what is new is highlighted once."""
-    shapes = []
-    for place, row in enumerate(state.rows):
-        if row.kind not in (LogRowKind.RECORD, LogRowKind.SNAPSHOT, LogRowKind.THING):
-            continue
-        entry = row.entries[-1]
-        if state.is_news(entry):
-            y, x = first + place * state.row, state.left - 6
-            width = state.right - state.left + 12
-            shapes.append(rect(f"glow {entry.number}", x, y, width, state.row, 5, look="glow"))
-    return shapes
 
 
 def _story(state: MetadataLogViewState, y: float) -> tuple[list[SceneShape], float]:

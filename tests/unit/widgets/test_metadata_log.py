@@ -92,8 +92,7 @@ def test_a_snapshot_stands_for_the_records_before_it(view):
 def test_by_thing_each_has_its_records(view):
     view.follow(T + 3000)
     view.do("fold")
-    assert view.picture["thing teas-0"].content == "teas-0"
-    assert view.picture["says teas-0"].content == "PartitionChange: leader 2, isr 2"
+    assert texts(view, "thing teas-0") == ["teas-0", "PartitionChange: leader 2, isr 2"]
     assert [it for it in keys(view) if it != "mark"] == [
         "record 5", "record 6", "record 7", "record 2", "record 1"]  # fmt: skip
     view.do("only", "partitions")
