@@ -1,8 +1,13 @@
 """A process that has loaded all that a node needs, and is copied (fork) for each node.
 
-A broker loads some 500 modules before it does anything, and so does a controller: most of a second
-of one core for each. Here they are loaded once. Each message on standard input, a socket, asks for
-a node: its arguments, environment and directory, and these open files:
+A broker loads some 800 modules before it does anything, a controller some 550: most of a second of
+one core for each. Here they are loaded once: first what the argument says, the rest when a node
+needs it. So three controllers hold their election while the modules of brokers are loaded.
+
+    python -m engine.node_template controller
+
+Each message on standard input, a socket, asks for a node: its arguments, environment and directory,
+and these open files:
 
     lifeline    for the watcher that ends the node when the cluster's owner has ended (child.py)
     status      the node's exit code is written there when it ends, as text
@@ -36,7 +41,7 @@ from engine.cli.main import main
 from engine.cluster.child import WATCHER
 from engine.cluster.node_launcher import LONGEST_MESSAGE, MOST_FILES, NodeRequest
 
-PRELOADED = ("engine.cli.broker", "engine.cli.kraft.controller")
+MODULES = {"broker": "engine.cli.broker", "controller": "engine.cli.kraft.controller"}
 
 
 class NodeTemplate:
@@ -53,6 +58,7 @@ class NodeTemplate:
             if not text:
                 return None
             request = NodeRequest(**json.loads(text))
+            load(request.arguments[0])
             # The exit code of a copy has its place before the copy can end.
             signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGCHLD])
             try:
@@ -107,6 +113,13 @@ class NodeTemplate:
         show_in_ps([sys.executable, "-m", "engine", *request.arguments])
 
 
+def load(kind: str) -> None:
+    """Load what a node of this kind needs, unless it is loaded."""
+    if MODULES[kind] not in sys.modules:
+        import_module(MODULES[kind])
+        gc.freeze()  # a collection in a copy would touch, and so copy, all the memory they share
+
+
 def show_in_ps(command: Sequence[str]) -> None:
     """Write another command line over that of this process, as far as there is room for it."""
     fields = Path("/proc/self/stat").read_text().rpartition(")")[2].split()
@@ -117,9 +130,7 @@ def show_in_ps(command: Sequence[str]) -> None:
 
 def run() -> int:
     sys.modules["hypothesis"] = None  # type: ignore[assignment] # see __main__.py
-    for module in PRELOADED:
-        import_module(module)
-    gc.freeze()  # a collection in a copy would touch, and so copy, all the memory they share
+    load(sys.argv[1])
     with socket.socket(fileno=os.dup(0)) as requests:
         request = NodeTemplate(requests).serve()
     return 0 if request is None else main(request.arguments)

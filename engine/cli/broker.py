@@ -22,6 +22,7 @@ from pathlib import Path
 
 from engine.broker.broker_server import BrokerServer
 from engine.broker.environment import Environment
+from engine.cli.log_lines import log_lines
 from engine.cli.main import FAILED
 from engine.cli.options import Options, add_config, add_options, setting
 from engine.config import BrokerConfig
@@ -41,7 +42,6 @@ OPTIONAL: Options = {
     "properties FILE": (Path, None, "a file of settings: server.properties"),
     "rule NAME=FILE": (setting, [], "a rule of a challenge that you wrote, in Kafka's place"),
 }
-LONGEST = 2000  # characters of a log line
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -86,9 +86,7 @@ def run(options: Namespace) -> int:
     settings = settings_of(options)
     kind = KRaftBrokerConfig if "process.roles" in settings else BrokerConfig
     config = kind.parse(settings)
-    handler = logging.StreamHandler()
-    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    log_lines()
     logging.getLogger("kazoo").setLevel(logging.ERROR)  # we log a lost connection ourselves
 
     def ready(port: int) -> None:
@@ -109,13 +107,3 @@ def run(options: Namespace) -> int:
             return FAILED
     asyncio.run(BrokerServer(config, environment).run(ready))
     return 0
-
-
-class OneLine(logging.Formatter):
-    """Text from clients may appear in the log, but not as separate lines, and not by megabytes."""
-
-    def formatMessage(self, record: logging.LogRecord) -> str:
-        line = super().formatMessage(record)[:LONGEST]
-        if line.isprintable():
-            return line
-        return "".join(char if char.isprintable() else ascii(char)[1:-1] for char in line)

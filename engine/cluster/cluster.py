@@ -295,7 +295,7 @@ class Cluster:
     def _start(self) -> None:
         if self._servers.names:
             self._report("starting the controllers" if self._quorum else "starting ZooKeeper")
-        self._launcher.start()
+        self._launcher.start("controller" if self._controllers() else "broker")
         self._servers.start()
         self._home.write(self._servers.server_settings(), self._servers.directory)
         if self._security and self._quorum is None:

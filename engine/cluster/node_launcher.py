@@ -63,11 +63,11 @@ class TemplateProcess:
         self.process: Child | None = None
         self._requests: socket.socket | None = None
 
-    def start(self) -> None:
-        """Load the engine, unless it is loaded."""
+    def start(self, kind: str) -> None:
+        """Load the engine, what nodes of this kind need first; unless it is loaded."""
         with self._lock:
             if self.process is None or not self.process.alive:
-                self._start()
+                self._start(kind)
 
     def stop(self) -> None:
         with self._lock:
@@ -93,13 +93,13 @@ class TemplateProcess:
             raise OSError(-pid, os.strerror(-pid))
         return pid
 
-    def _start(self) -> None:
+    def _start(self, kind: str) -> None:
         if self._requests is not None:
             self._requests.close()
         self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         with theirs:
             self._log.parent.mkdir(parents=True, exist_ok=True)
-            command = [sys.executable, "-m", TEMPLATE, " " * ROOM_FOR_COMMAND]
+            command = [sys.executable, "-m", TEMPLATE, kind, " " * ROOM_FOR_COMMAND]
             self.process = Child(command, self._log, stdin=theirs.fileno())
 
 
@@ -112,14 +112,15 @@ class NodeLauncher:
         self._is_own = self.shared is None
         self._template = self.shared or TemplateProcess(data / "launcher.log")
 
-    def start(self) -> None:
-        """Load the engine while something else starts: the first node will be there sooner."""
+    def start(self, kind: str) -> None:
+        """Load the engine while something else starts: the first node, a broker or a controller,
+        will be there sooner."""
         if COPIES:
-            self._template.start()
+            self._template.start(kind)
 
     def launch(self, arguments: Sequence[str], log: Path, env: Mapping[str, str]) -> Child:
         """Start `python -m engine ARGUMENTS`; `env` is added to this process's environment."""
-        self.start()
+        self.start(arguments[0])
         start = self._copy if COPIES else spawn
         command = [sys.executable, "-m", "engine", *arguments]
         return Child(command, log, env=env, keep=self.keep, start=start)

@@ -105,7 +105,7 @@ def test_ps_has_its_command_and_it_leads_a_session(nodes: Nodes) -> None:
 def test_it_has_the_environment_and_the_directory_of_now(
     nodes: Nodes, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    nodes.launcher.start()
+    nodes.launcher.start("controller")  # and brokers are started below
     monkeypatch.setenv("COLUMNS", "40")  # argparse breaks its lines there
     monkeypatch.chdir(nodes.folder)
     (nodes.folder / "here.properties").write_text("no.such.key=1")

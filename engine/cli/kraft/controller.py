@@ -9,11 +9,10 @@ shows who leads.
 """
 
 import asyncio
-import logging
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from engine.cli.broker import OneLine
+from engine.cli.log_lines import log_lines
 from engine.cli.options import Options, add_config, add_options
 from engine.config.properties import parse_properties
 from engine.config.quorum import ControllerConfig, parse_voters
@@ -43,9 +42,7 @@ def _settings(options: Namespace) -> dict[str, str]:
 def run(options: Namespace) -> int:
     voters = parse_voters(options.voters, options.id)
     config = ControllerConfig.parse(_settings(options))
-    handler = logging.StreamHandler()
-    handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
-    logging.basicConfig(level=logging.INFO, handlers=[handler])
+    log_lines()
 
     def ready(port: int) -> None:
         print(f"ready controller={options.id} port={port}", flush=True)

@@ -1,4 +1,4 @@
-"""What a broker's process loads: some hundred start in a test run, thirty in a classroom."""
+"""What the process of a node loads: some hundred start in a test run, thirty in a classroom."""
 
 import subprocess
 import sys
@@ -20,6 +20,12 @@ import engine.broker.broker_server
 
 print(*(name.rpartition(".")[2] for name in sys.modules if ".broker.handlers." in name))
 """
+CONTROLLER = """
+import sys
+import engine.cli.kraft.controller
+
+print(*sys.modules)
+"""
 
 
 def run(program: str) -> set[str]:
@@ -34,6 +40,12 @@ def test_a_broker_loads_no_package_for_tests_or_notebooks() -> None:
     loaded = run(LOADED)
     assert {"engine", "kio", "kazoo"} <= loaded
     assert not loaded & {"hypothesis", "pytest", "pyspark", "pyarrow", "pandas", "IPython", "numpy"}
+
+
+def test_a_controller_loads_neither_a_broker_nor_anything_of_zookeeper() -> None:
+    loaded = run(CONTROLLER)
+    assert "engine.quorum_server.controller_server" in loaded
+    assert not loaded & {"kazoo", "engine.zookeeper", "engine.broker.broker_server"}
 
 
 def test_handlers_for_administrators_are_loaded_when_the_first_request_comes() -> None:
