@@ -16,9 +16,9 @@ from contextlib import ExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
-from bench import alone, streams
-from bench.peers.apache import Apache, Kafka28, ThreeOfKafka28
-from bench.peers.engine import Engine, ThreeBrokers
+from bench import alone, streams, warm
+from bench.peers.apache import Apache, Kafka28
+from bench.peers.engine import Engine
 from bench.peers.limits import File, Loopback
 from bench.peers.mock import Mock
 from bench.peers.nats import Nats
@@ -30,17 +30,20 @@ from bench.rounds import Seconds, measure, ratios
 from bench.table import number, ratio_table, table
 
 PEERS: tuple[type[Peer], ...] = (
-    Engine, Mock, Apache, Kafka28, RabbitMQ, Redis, Nats, Loopback, File,
+    Engine, Mock, Apache, RabbitMQ, Redis, Nats, Loopback, File,
 )  # fmt: skip
-REPLICATED: tuple[type[Peer], ...] = (ThreeBrokers, ThreeOfKafka28)
 TITLE = "How many times as fast as its peers the engine is"
 BEGAN = time.monotonic()
 
 
 def main() -> None:
     options = arguments()
+    if Kafka28().installed():
+        pairs = [warm.beside_kafka(brokers, options.rounds) for brokers in warm.SIZES]
+        print("\nBeside a warm Kafka 2.8.2\n", *pairs, sep="\n")
+    else:
+        progress(f"{Kafka28.name} is left out: {Kafka28.remedy}")
     seconds = beside_peers(PEERS, Size(options.records), options.rounds)
-    seconds |= beside_peers(REPLICATED, Size(options.records), options.rounds)
     ours = alone.measure(options.log_mb, progress)
     spark = streams.measure(options.stream_records, options.rounds, progress)
     told = ratios(seconds, Engine.name)

@@ -54,7 +54,9 @@ class Checkout(KafkaPeer):
         self._process.wait(PATIENCE)
 
     def loads(self, size: Size) -> dict[str, Load]:
-        return super().loads(size) if self._brokers == 1 else self.replicated(size)
+        if self._brokers == 1:
+            return super().loads(size)
+        return {f"{name}, three replicas": it for name, it in self.columns(size).items()}
 
 
 class OwnClient(KafkaPeer):

@@ -22,7 +22,8 @@ from typing import Any
 from playwright.sync_api import Page, expect, sync_playwright
 
 from tests.browser.conftest import FLAGS, chromium
-from tests.browser.jupyter import PATIENCE, Notebook, running_lab
+from tests.browser.jupyter import Notebook, running_lab
+from tests.limits import START_S
 
 HIGH = 1500  # px: five views in two rows are on the screen
 START = """from engine import Cluster
@@ -82,7 +83,7 @@ def main() -> None:
         with sync_playwright() as playwright:
             browser = playwright.chromium.launch(executable_path=chromium(), args=FLAGS)
             page = browser.new_page(viewport={"width": 1280, "height": HIGH})
-            page.set_default_timeout(PATIENCE * 1000)
+            page.set_default_timeout(START_S * 1000)
             page.goto(lab.page("labs"))
             measure(page, kills)
             browser.close()

@@ -20,22 +20,27 @@ Ratios = dict[str, dict[str, float]]  # by load, by peer
 
 
 def measure(
-    peers: Sequence[Peer], size: Size, rounds: int, report: Callable[[str], None]
+    peers: Sequence[Peer],
+    size: Size,
+    rounds: int,
+    report: Callable[[str], None],
+    warm_up: int = 1,
 ) -> Seconds:
-    """A round more than asked for: the first is to warm up, JVMs above all, and is left out."""
+    """More rounds than asked for: the first ones are to warm up, JVMs above all, and are left
+    out."""
     loads = {peer.name: peer.loads(size) for peer in peers}
     names = list(dict.fromkeys(name for peer in peers for name in loads[peer.name]))
     seconds: Seconds = {
         name: {peer.name: [] for peer in peers if name in loads[peer.name]} for name in names
     }
-    for number in range(rounds + 1):
+    for number in range(1 - warm_up, rounds + 1):
         for name, by_peer in seconds.items():
             report(f"round {number} of {rounds}: {name}")
             for peer, spent in by_peer.items():
                 recycle(2 * size.records * len(VALUE))
                 spent.append(loads[peer][name]())
     return {
-        name: {peer: spent[1:] for peer, spent in by_peer.items()}
+        name: {peer: spent[warm_up:] for peer, spent in by_peer.items()}
         for name, by_peer in seconds.items()
     }
 

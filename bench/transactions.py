@@ -23,8 +23,8 @@ from tempfile import TemporaryDirectory
 from confluent_kafka import Producer
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from bench.peers.apache import Kafka28, ThreeOfKafka28
-from bench.peers.engine import Engine, ThreeBrokers
+from bench.peers.apache import Kafka28
+from bench.peers.engine import Engine
 from bench.peers.kafka import KafkaPeer
 from bench.table import number, table
 
@@ -33,7 +33,7 @@ SIZES = (10_000, 1_000, 100)  # records of a transaction
 HEADINGS = [f"{size:,} records each" for size in SIZES]
 VALUE = b"x" * 200
 PATIENCE = 120.0
-PEERS = {1: (Engine(), Kafka28()), 3: (ThreeBrokers(), ThreeOfKafka28())}  # by number of brokers
+PEERS = {1: (Engine(), Kafka28()), 3: (Engine(3), Kafka28(3))}  # by number of brokers
 
 
 class Cost:

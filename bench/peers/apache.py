@@ -1,7 +1,7 @@
 """Apache Kafka, as it comes: a broker of 3.3 or newer, and 2.8 with ZooKeeper.
 
     KAFKA_HOME=~/kafka_2.13-3.9.1 make bench      one broker that is its own controller (KRaft)
-    make real && make bench                       2.8.2 from Maven's jars: one broker, and three
+    make real && make bench                       2.8.2 from Maven's jars: bench/warm.py
 
 2.8 has the settings and the options of Java that its own scripts give it.
 """
@@ -77,7 +77,9 @@ class Kafka28(KafkaPeer):
 
     name = "Kafka 2.8"
     remedy = "`make real` copies its jars"
-    brokers = 1
+
+    def __init__(self, brokers: int = 1) -> None:
+        self.brokers = brokers  # each has a replica of each partition
 
     def installed(self) -> bool:
         return any(MADE.glob(CORE))
@@ -108,16 +110,10 @@ class Kafka28(KafkaPeer):
         command = [java.find(), *JAVA.split(), "-cp", MADE / "*", "kafka.Kafka", config]
         return Child(command, home / f"kafka-{number}.log")
 
+    def loads(self, size: Size) -> dict[str, Load]:
+        return self.columns(size)
+
     def stop(self) -> None:
         for child in self._children:
             child.terminate()
         self._zookeeper.stop()
-
-
-class ThreeOfKafka28(Kafka28):
-    """The same with three replicas of each partition."""
-
-    brokers = 3
-
-    def loads(self, size: Size) -> dict[str, Load]:
-        return self.replicated(size)

@@ -1,29 +1,21 @@
-"""The engine: one broker, or three, on their own ZooKeeper, as `Cluster` starts them."""
+"""The engine: one broker or several, on their own ZooKeeper, as `Cluster` starts them."""
 
 from pathlib import Path
 
 from bench.peers.kafka import KafkaPeer
-from bench.peers.peer import Load, Size
 from engine.cluster.cluster import Cluster
 
 
 class Engine(KafkaPeer):
     name = "the engine"
 
+    def __init__(self, brokers: int = 1) -> None:
+        self._brokers = brokers  # each has a replica of each partition
+
     def start(self, home: Path) -> None:
-        self.cluster = Cluster(1, data=home).start()
+        config = {"default.replication.factor": str(self._brokers)}
+        self.cluster = Cluster(self._brokers, data=home, config=config).start()
         self.bootstrap = self.cluster.bootstrap
 
     def stop(self) -> None:
         self.cluster.stop()
-
-
-class ThreeBrokers(Engine):
-    """The same with three replicas of each partition."""
-
-    def start(self, home: Path) -> None:
-        self.cluster = Cluster(3, data=home, config={"default.replication.factor": "3"}).start()
-        self.bootstrap = self.cluster.bootstrap
-
-    def loads(self, size: Size) -> dict[str, Load]:
-        return self.replicated(size)

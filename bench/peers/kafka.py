@@ -14,11 +14,15 @@ from typing import Any
 from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 from confluent_kafka.admin import AdminClient, NewTopic
 
-from bench.peers.peer import PATIENCE, VALUE, Load, Size, TwoWay, percentile
+from bench.peers.peer import CONSUME, PATIENCE, VALUE, Load, Size, TwoWay, percentile
 
 FIRST = 1  # the offset behind the record that opens the producer's connection
-MANY = "produce, lz4, 100 partitions"
-CLIENTS = 50  # that wait for every record
+PARTITIONS = 100
+KEYED = f"produce, {PARTITIONS} partitions, keyed"
+LZ4 = f"{KEYED}, lz4"
+KEYS = [f"key-{number}" for number in range(10_007)]
+CLIENTS = 40
+CROWD = f"{CLIENTS} clients that wait"
 AGAIN = 10  # times that a small log is read in one measurement
 CONSUMER = {
     "group.id": "bench",  # a must, though nothing is committed
@@ -50,35 +54,23 @@ class KafkaPeer(TwoWay):
             self.produce(size.small)
             return self.consume(size.small, AGAIN)
 
-        return (
-            super().loads(size)
-            | self.waiting(size)
-            | {
-                "produce, 16 KB batches": lambda: self.produce(
-                    size.records, {"batch.size": 16_384}
-                ),
-                "produce, idempotent": lambda: self.produce(
-                    size.records, {"enable.idempotence": True}
-                ),
-                MANY: lambda: self.produce(
-                    size.records, {"compression.type": "lz4"}, partitions=100
-                ),
-                "consume, small log": small,
-            }
-        )
+        more = {
+            "latency p99": lambda: percentile(self.ping(size.pings), 0.99),
+            "produce, 16 KB batches": lambda: self.produce(size.records, {"batch.size": 16_384}),
+            "produce, idempotent": lambda: self.produce(size.records, {"enable.idempotence": True}),
+            "consume, small log": small,
+        }
+        return self.columns(size) | more
 
-    def waiting(self, size: Size) -> dict[str, Load]:
-        """Clients that wait for every record."""
-        return {f"{CLIENTS} clients that wait": lambda: self.crowded(size.pings)}
-
-    def replicated(self, size: Size) -> dict[str, Load]:
-        """What is measured with three replicas."""
+    def columns(self, size: Size) -> dict[str, Load]:
+        """What is compared with other brokers of Kafka's protocol, also with three replicas."""
         return {
-            "latency p50, three replicas": lambda: percentile(self.ping(size.pings), 0.5),
-            "produce, three replicas": lambda: self.produce(size.records),
-            "produce, three replicas, idempotent": lambda: self.produce(
-                size.records, {"enable.idempotence": True}
-            ),
+            "produce": lambda: self.produce(size.records),
+            CONSUME: lambda: self.consume(size.records),
+            KEYED: lambda: self.produce(size.records, partitions=PARTITIONS),
+            LZ4: lambda: self.produce(size.records, {"compression.type": "lz4"}, PARTITIONS),
+            "latency p50": lambda: percentile(self.ping(size.pings), 0.5),
+            CROWD: lambda: self.crowded(size.pings),
         }
 
     def produce(
@@ -88,7 +80,10 @@ class KafkaPeer(TwoWay):
         producer = self._producer(settings, partitions)
         start = time.perf_counter()
         for number in range(records):
-            producer.produce(self._topic, VALUE, partition=number % partitions)
+            if partitions > 1:
+                producer.produce(self._topic, VALUE, KEYS[number % len(KEYS)])
+            else:
+                producer.produce(self._topic, VALUE, partition=0)
         unsent = producer.flush(PATIENCE)
         spent = time.perf_counter() - start
         if unsent:
@@ -125,7 +120,7 @@ class KafkaPeer(TwoWay):
         return [_ping(producer, self._topic) for _ in range(times)]
 
     def crowded(self, times: int) -> float:
-        """Seconds until each of many clients has stored so many records, one after the other."""
+        """Seconds until many clients have stored so many records, each of them one by one."""
         first = self._producer({"linger.ms": 0})
         at = {"bootstrap.servers": self.bootstrap, **self.security}
         settings = at | {"acks": "all", "linger.ms": 0} | QUIET
@@ -135,7 +130,7 @@ class KafkaPeer(TwoWay):
             start = time.perf_counter()
 
             def store(producer: Producer) -> None:
-                for _ in range(times // 10):
+                for _ in range(times // CLIENTS):
                     _ping(producer, self._topic)
 
             list(threads.map(store, producers))

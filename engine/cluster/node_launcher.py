@@ -66,8 +66,15 @@ class TemplateProcess:
     def start(self, kind: str) -> None:
         """Load the engine, what nodes of this kind need first; unless it is loaded."""
         with self._lock:
-            if self.process is None or not self.process.alive:
-                self._start(kind)
+            if self.process is not None and self.process.alive:
+                return
+            if self._requests is not None:
+                self._requests.close()
+            self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            with theirs:
+                self._log.parent.mkdir(parents=True, exist_ok=True)
+                command = [sys.executable, "-m", TEMPLATE, kind, " " * ROOM_FOR_COMMAND]
+                self.process = Child(command, self._log, stdin=theirs.fileno())
 
     def stop(self) -> None:
         with self._lock:
@@ -92,15 +99,6 @@ class TemplateProcess:
         if (pid := int(answer)) < 0:
             raise OSError(-pid, os.strerror(-pid))
         return pid
-
-    def _start(self, kind: str) -> None:
-        if self._requests is not None:
-            self._requests.close()
-        self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        with theirs:
-            self._log.parent.mkdir(parents=True, exist_ok=True)
-            command = [sys.executable, "-m", TEMPLATE, kind, " " * ROOM_FOR_COMMAND]
-            self.process = Child(command, self._log, stdin=theirs.fileno())
 
 
 class NodeLauncher:

@@ -3,16 +3,23 @@
 import socket
 import xml.etree.ElementTree as ET
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 
 import pytest
 
+import bench
 from bench.peers import amqp, plain
+from bench.peers.apache import Kafka28
+from bench.peers.engine import Engine
 from bench.peers.peer import Load, Peer, Size, percentile
 from bench.picture import picture
 from bench.rounds import measure, ratios
 from bench.table import number, ratio_table
+from bench.warm import pairs_table
 
+MODULES = [it.name for it in walk_packages(bench.__path__, "bench.") if "__main__" not in it.name]
 SVG = "{http://www.w3.org/2000/svg}"
 
 
@@ -31,6 +38,12 @@ class Scripted(Peer):
         return {name: values.__next__ for name, values in self.seconds.items()}
 
 
+@pytest.mark.parametrize("name", MODULES)
+def test_each_benchmark_can_be_loaded(name: str) -> None:
+    """Nobody runs most of them for weeks, while what they import changes."""
+    import_module(name)
+
+
 def test_the_first_round_warms_up_and_does_not_count() -> None:
     ours = Scripted("ours", produce=[9, 1, 2])
     theirs = Scripted("theirs", produce=[9, 3, 4], consume=[9, 5, 6])
@@ -40,12 +53,21 @@ def test_the_first_round_warms_up_and_does_not_count() -> None:
         "consume": {"theirs": [5, 6]},
     }
     assert told[0] == "round 0 of 2: produce" and len(told) == 6
+    ours = Scripted("ours", produce=[9, 8, 1])
+    assert measure([ours], Size(), 1, told.append, warm_up=2) == {"produce": {"ours": [1]}}
 
 
 def test_a_ratio_is_taken_within_a_round_and_the_median_of_all() -> None:
     """The machine was ten times slower in the second round, for both: that changes nothing."""
     seconds = {"produce": {"ours": [1.0, 10.0, 1.0], "theirs": [2.0, 20.0, 3.0]}}
     assert ratios(seconds, "ours") == {"produce": {"theirs": 2.0}}
+
+
+def test_pairs_are_told_with_their_median_and_the_ratio_of_the_best_times() -> None:
+    seconds = {"produce": {Engine.name: [2.0, 4.0, 1.0], Kafka28.name: [4.0, 4.0, 0.5]}}
+    assert pairs_table(seconds, 3).splitlines()[2].split() == [
+        *("|", "produce", "|", "1.0", "|", "0.50", "|", "2.0", "1.0", "0.50", "|"),
+    ]
 
 
 @pytest.mark.parametrize(

@@ -32,16 +32,11 @@ def add_arguments(parser: ArgumentParser) -> None:
     add_config(parser, "a key of a controller: controller.quorum.fetch.timeout.ms=2000")
 
 
-def _settings(options: Namespace) -> dict[str, str]:
-    """The settings of a controller: the keys of its file, and over them those of --config."""
-    if options.properties is None:
-        return dict(options.config)
-    return parse_properties(options.properties.read_text(), escapes=True) | dict(options.config)
-
-
 def run(options: Namespace) -> int:
     voters = parse_voters(options.voters, options.id)
-    config = ControllerConfig.parse(_settings(options))
+    text = options.properties.read_text() if options.properties else ""
+    settings = parse_properties(text, escapes=True) | dict(options.config)  # which comes last
+    config = ControllerConfig.parse(settings)
     log_lines()
 
     def ready(port: int) -> None:
