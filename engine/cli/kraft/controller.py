@@ -35,8 +35,8 @@ def add_arguments(parser: ArgumentParser) -> None:
 def run(options: Namespace) -> int:
     voters = parse_voters(options.voters, options.id)
     text = options.properties.read_text() if options.properties else ""
-    settings = parse_properties(text, escapes=True) | dict(options.config)  # which comes last
-    config = ControllerConfig.parse(settings)
+    # What the command says counts more than the file.
+    config = ControllerConfig.parse(parse_properties(text, escapes=True) | dict(options.config))
     log_lines()
 
     def ready(port: int) -> None:
