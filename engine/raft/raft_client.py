@@ -9,7 +9,8 @@ Requests for voters (Vote, BeginQuorumEpoch, EndQuorumEpoch) and for the leader 
 FetchSnapshot) are refused for these reasons, in this order:
 
     INCONSISTENT_CLUSTER_ID   it is of another cluster; the answer says nothing else
-    INVALID_REQUEST           impossible offsets or epochs
+    INVALID_REQUEST           impossible offsets or epochs. (Kafka's node accepts 2^31 - 1, after
+                              which there is no epoch for another election.)
     FENCED_LEADER_EPOCH       its epoch is older than ours, which the answer has
     INCONSISTENT_VOTER_SET    from a stranger, or to an observer (up to 3.8: later releases have
                               voters that change, and let a stranger ask)
@@ -54,6 +55,7 @@ from engine.raft.rules import KAFKAS_RAFT, RaftRules
 from engine.raft.states import RaftEvent, RaftState
 
 NOTHING_DUE_MS = 2**62
+MOST_MISSED = 2**24  # epochs: with an election each second a node was away for half a year
 
 
 class RaftClient:
@@ -215,8 +217,7 @@ class RaftClient:
         if request.cluster_id != self.identity.cluster_id:
             return EndQuorumEpochResponse(ErrorCode.inconsistent_cluster_id)
         error = self._new_leader(request.epoch, request.leader, now)
-        role = self.quorum.role
-        if error is ErrorCode.none and isinstance(role, RaftFollower):
+        if error is ErrorCode.none and isinstance(role := self.quorum.role, RaftFollower):
             role.epoch_ended(request.preferred_successors, now)
         return EndQuorumEpochResponse(error, self.epoch, self.leader)
 
@@ -231,7 +232,7 @@ class RaftClient:
     def _voter_request_error(self, epoch: int, sender: int) -> ErrorCode:
         if epoch < self.epoch:
             return ErrorCode.fenced_leader_epoch
-        if sender < 0:
+        if sender < 0 or epoch > self.epoch + MOST_MISSED:
             return ErrorCode.invalid_request
         if not self.identity.is_voter or sender not in self.identity.voters:
             return ErrorCode.inconsistent_voter_set

@@ -19,6 +19,7 @@ from tests.unit.raft.test_replication import with_snapshot
 
 END, KNOWN = OffsetAndEpoch(9, 5), OffsetAndEpoch(2, 1)
 OTHER, STRANGER, FAR = "another cluster", 77, 10**6
+LAST = 2**31 - 1  # no epoch comes after it: Kafka's node accepts it, and can never elect again
 
 
 @pytest.mark.parametrize(
@@ -30,14 +31,17 @@ OTHER, STRANGER, FAR = "another cluster", 77, 10**6
         (VoteRequest(CLUSTER, FAR, 2, OffsetAndEpoch(-1, 5)), "invalid_request"),
         (VoteRequest(CLUSTER, FAR, 2, OffsetAndEpoch(9, -1)), "invalid_request"),
         (VoteRequest(CLUSTER, FAR, 2, OffsetAndEpoch(9, FAR)), "invalid_request"),
+        (VoteRequest(CLUSTER, LAST, 2, END), "invalid_request"),
         (VoteRequest(CLUSTER, 1, 3, OffsetAndEpoch(9, 0)), "fenced_leader_epoch"),
         (BeginQuorumEpochRequest(OTHER, FAR, 2), "inconsistent_cluster_id"),
         (BeginQuorumEpochRequest(CLUSTER, FAR, STRANGER), "inconsistent_voter_set"),
         (BeginQuorumEpochRequest(CLUSTER, 2, 3), "invalid_request"),  # 1 leads epoch 2
         (BeginQuorumEpochRequest(CLUSTER, FAR, 1), "invalid_request"),  # and 1 is this node
+        (BeginQuorumEpochRequest(CLUSTER, LAST, 2), "invalid_request"),
         (BeginQuorumEpochRequest(CLUSTER, 1, 3), "fenced_leader_epoch"),
         (EndQuorumEpochRequest(OTHER, FAR, 2, ()), "inconsistent_cluster_id"),
         (EndQuorumEpochRequest(CLUSTER, FAR, STRANGER, (1,)), "inconsistent_voter_set"),
+        (EndQuorumEpochRequest(CLUSTER, LAST, 2, ()), "invalid_request"),
         (EndQuorumEpochRequest(CLUSTER, 1, 3, (1,)), "fenced_leader_epoch"),
         (RaftFetchRequest(OTHER, 2, 3, 2, 1, 0), "inconsistent_cluster_id"),
         (RaftFetchRequest(CLUSTER, FAR, 3, 2, 1, 0), "unknown_leader_epoch"),
