@@ -78,42 +78,45 @@ class Kafka28(KafkaPeer):
     name = "Kafka 2.8"
     remedy = "`make real` copies its jars"
 
-    def __init__(self, brokers: int = 1) -> None:
+    def __init__(self, brokers: int = 1, more: str = "") -> None:
         self.brokers = brokers  # each has a replica of each partition
+        self._more = more  # lines of server.properties
 
     def installed(self) -> bool:
         return any(MADE.glob(CORE))
 
     def start(self, home: Path) -> None:
+        self._home = home
         self._zookeeper = ZookeeperServer(home / "zookeeper").start()
-        ports = [free_port() for _ in range(self.brokers)]
-        self._children = [self._start(home, *each) for each in enumerate(ports, 1)]
-        for port in ports:
+        self._ports = {number: free_port() for number in range(1, self.brokers + 1)}
+        self.children = {number: self.start_broker(number) for number in self._ports}
+        for port in self._ports.values():
             connect(port).close()
-        self.bootstrap = ",".join(f"{HOST}:{port}" for port in ports)
+        self.bootstrap = ",".join(f"{HOST}:{port}" for port in self._ports.values())
         client = AdminClient({"bootstrap.servers": self.bootstrap, "log_level": 2})
         while len(client.list_topics(timeout=PATIENCE).brokers) < self.brokers:
             time.sleep(0.1)  # each knows of itself first
 
-    def _start(self, home: Path, number: int, port: int) -> Child:
-        config = home / f"server-{number}.properties"
+    def start_broker(self, number: int) -> Child:
+        config = self._home / f"server-{number}.properties"
         config.write_text(
             CONFIG_2_8.format(
                 number=number,
                 host=HOST,
-                port=port,
-                home=home,
+                port=self._ports[number],
+                home=self._home,
                 zookeeper=self._zookeeper.address,
                 brokers=self.brokers,
             )
+            + self._more
         )
         command = [java.find(), *JAVA.split(), "-cp", MADE / "*", "kafka.Kafka", config]
-        return Child(command, home / f"kafka-{number}.log")
+        return Child(command, self._home / f"kafka-{number}.log")
 
     def loads(self, size: Size) -> dict[str, Load]:
         return self.columns(size)
 
     def stop(self) -> None:
-        for child in self._children:
+        for child in self.children.values():
             child.terminate()
         self._zookeeper.stop()

@@ -5,7 +5,8 @@ of its RegisterBroker record: each later one is larger, so a request of an earli
 told from one of this. These are refused:
 
     INCONSISTENT_CLUSTER_ID         it is of another cluster
-    DUPLICATE_BROKER_REGISTRATION   another process with its id has a session
+    DUPLICATE_BROKER_REGISTRATION   another process with its id has a session, and is not fenced: one
+                                    that has ended in order is
     UNSUPPORTED_VERSION             it cannot work with a finalized level of a feature
     STALE_BROKER_EPOCH              a request with an epoch that is not that of the registration
 """
@@ -98,7 +99,7 @@ class ClusterControlManager:
                 f"Expected cluster ID {self._cluster_id}, but got cluster ID {asked.cluster_id}",
             )
         known = self._image.brokers.get(asked.broker)
-        is_other = known is not None and known.incarnation != asked.incarnation
+        is_other = known is not None and not known.fenced and known.incarnation != asked.incarnation
         if is_other and self.heartbeats.has_valid_session(asked.broker, now):
             raise ApiException(
                 ErrorCode.duplicate_broker_registration,

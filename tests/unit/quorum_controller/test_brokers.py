@@ -41,6 +41,14 @@ def test_a_new_process_gets_a_new_epoch_when_the_session_of_the_old_one_is_over(
     assert refused(it.beat, 1, epoch=epoch + 1) is ErrorCode.stale_broker_epoch
 
 
+def test_a_broker_that_has_ended_in_order_is_started_again_at_once():
+    """It is fenced, so nobody waits for the end of its session."""
+    it = Controlled([1, 2])
+    before = it.image.brokers[1].epoch
+    assert it.beat(1, shutdown=True).should_shut_down
+    assert it.register(1, process=2) > before
+
+
 def test_a_stranger_has_no_heartbeat():
     it = Controlled()
     assert refused(it.beat, 7, epoch=1) is ErrorCode.stale_broker_epoch
