@@ -5,8 +5,8 @@ of its RegisterBroker record: each later one is larger, so a request of an earli
 told from one of this. These are refused:
 
     INCONSISTENT_CLUSTER_ID         it is of another cluster
-    DUPLICATE_BROKER_REGISTRATION   another process with its id has a session, and is not fenced: one
-                                    that has ended in order is
+    DUPLICATE_BROKER_REGISTRATION   another process with its id has a session, and is not fenced, as
+                                    one is that has ended in order
     UNSUPPORTED_VERSION             it cannot work with a finalized level of a feature
     STALE_BROKER_EPOCH              a request with an epoch that is not that of the registration
 """
