@@ -27,7 +27,9 @@ AGAIN = 10  # times that a small log is read in one measurement
 CONSUMER = {
     "group.id": "bench",  # a must, though nothing is committed
     "enable.auto.commit": False,
-    "queued.min.messages": 1_000_000,  # or the client pauses for a second when it has 100,000
+    # A client that has more than this in its queue fetches nothing for a second.
+    "queued.min.messages": 1_000_000,
+    "fetch.queue.backoff.ms": 10,
     "fetch.wait.max.ms": 5,  # at the end of a log, before the client can go back to its beginning
 }
 _numbers = count()

@@ -187,21 +187,22 @@ class ZookeeperServer(ServerProcess):
 
     def await_ready(self, *, quorum: bool = True) -> None:
         """Wait until it serves; without `quorum`, until it at least listens."""
-        child, deadline = self.child, time.monotonic() + START_TIMEOUT_S
-        while not self._answers(quorum):
+        child, begun = self.child, time.monotonic()
+        # It never answers who came while it began to listen: ask anew soon. A busy one needs longer.
+        while not self._answers(quorum, timeout_s=0.05 + (time.monotonic() - begun) / 10):
             if not child.alive:
                 if "java.net.BindException" in child.output():
                     raise PortTaken(taken(self.port))
                 raise StartError(f"ZooKeeper ended while starting{_end(child)}")
-            if time.monotonic() > deadline:
+            if time.monotonic() > begun + START_TIMEOUT_S:
                 waited = f"{START_TIMEOUT_S:.0f} s"
                 raise StartError(f"no answer from ZooKeeper in {waited}{_end(child)}")
             time.sleep(0.01)
 
-    def _answers(self, quorum: bool) -> bool:
+    def _answers(self, quorum: bool, timeout_s: float) -> bool:
         """Whether a server listens, is ours, and has loaded its data (`ruok` comes before)."""
         try:
-            answer = ask(self.port, "conf")
+            answer = ask(self.port, "conf", timeout_s=timeout_s)
         except OSError:
             return False
         if not quorum and NOT_SERVING in answer:
@@ -210,9 +211,9 @@ class ZookeeperServer(ServerProcess):
         return Path(config.get("dataDir", "")).resolve() == self.data_dir / "version-2"
 
 
-def ask(port: int, command: str, host: str = HOST) -> str:
+def ask(port: int, command: str, host: str = HOST, timeout_s: float = 1) -> str:
     """One of ZooKeeper's four-letter words: `ruok`, `srvr`, `conf`, `cons`, `wchc`, `dump`."""
-    with socket.create_connection((host, port), timeout=1) as connection:
+    with socket.create_connection((host, port), timeout_s) as connection:
         connection.sendall(command.encode())
         with connection.makefile(encoding="utf-8") as answer:
             return answer.read()
