@@ -188,7 +188,7 @@ class ZookeeperServer(ServerProcess):
     def await_ready(self, *, quorum: bool = True) -> None:
         """Wait until it serves; without `quorum`, until it at least listens."""
         child, begun = self.child, time.monotonic()
-        # It never answers who came while it began to listen: ask anew soon. A busy one needs longer.
+        # It never answers who came while it began to listen. A busy one needs longer.
         while not self._answers(quorum, timeout_s=0.05 + (time.monotonic() - begun) / 10):
             if not child.alive:
                 if "java.net.BindException" in child.output():
