@@ -293,9 +293,8 @@ class Partition:
         return self._propose(tuple(each for each in self.isr if each not in gone)) if gone else None
 
     def expand(self, replica: int) -> Proposal | None:
-        if self.isr_state is not IsrState.SETTLED or replica in self.isr:
-            return None
-        if replica in self.ineligible:
+        is_settled = self.isr_state is IsrState.SETTLED
+        if not is_settled or replica in self.isr or replica in self.ineligible:
             return None
         if self.followers[replica].end < max(self.high_watermark, self.epoch_start):
             return None

@@ -454,6 +454,8 @@ class ReplicaManager:
         the same waiting request is read `again`."""
         partition, log = self.find(topic_partition, wanted.leader_epoch)
         known, now = replica in partition.followers, self.now()
+        if not known and wanted.leader_epoch != ANY_EPOCH:  # it may know of its assignment sooner
+            raise ApiException(ErrorCode.unknown_leader_epoch, f"no replica on broker {replica}")
         if not known or self._is_held(partition, log, replica, now):
             max_bytes, at_least_one = 0, False
         with self.logs.guard(topic_partition):

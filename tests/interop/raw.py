@@ -134,7 +134,7 @@ class Raw:
     def catch_up(self) -> None:
         """Without ZooKeeper, the controller answers when a change is committed in the metadata log;
         the broker reads it there a moment later. Wait until it has read what is committed now."""
-        if self._metadata_offset() < 0:
+        if not self._has_quorum():
             return  # with ZooKeeper the controller has told the broker before
         header = RequestHeader(KRaftApi.DESCRIBE_QUORUM, 1, next(self._numbers), self._client_id)
         log = Message(topic_name="__cluster_metadata", partitions=(Message(partition_index=0),))
@@ -144,11 +144,18 @@ class Raw:
             mark = quorum.topics[0].partitions[0].high_watermark
             until(lambda: self._metadata_offset() >= mark - 1)
 
+    def _has_quorum(self) -> bool:
+        served = self._versions().api_keys
+        return any(each.api_key == KRaftApi.DESCRIBE_QUORUM for each in served)
+
     def _metadata_offset(self) -> int:
         """Of the last record of the metadata log that this broker has applied; -1: it has none."""
-        request = Message(client_software_name="raw", client_software_version="1")
-        offset: int = self.ask(Api.API_VERSIONS, request).finalized_features_epoch
+        offset: int = self._versions().finalized_features_epoch
         return offset
+
+    def _versions(self) -> Any:
+        request = Message(client_software_name="raw", client_software_version="1")
+        return self.ask(Api.API_VERSIONS, request)
 
     def post(self, api: Api, request: Any, version: int | None = None) -> RequestHeader:
         """Send without waiting for the answer; the header is what it takes to decode that."""

@@ -103,10 +103,10 @@ def test_each_change_in_simulated_time_has_an_effect(lab: Path) -> None:
 
 
 def test_a_change_without_effect_is_found(tmp_path: Path) -> None:
-    cells = ["x = 1  # change me: 2", "y = 1  # change me: 2", "print(y)", "1 // 0  # change me: 1"]
+    cells = ["x = 1  # change me: 2", "y = 1  # change me: 2", "print(y)", "{}[1]  # change me: 1"]
     told = [str(effect) for effect in effects(written(tmp_path, cells))]
     assert told == [
         "nothing | 0 | 2",
         "2 | 1 | 2",
-        "ZeroDivisionError: integer division or modulo by zero | 3 | 1",
+        "KeyError: 1 | 3 | 1",
     ]

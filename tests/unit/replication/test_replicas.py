@@ -3,7 +3,7 @@
 import pytest
 
 from engine.broker.zookeeper.roles import stop_replicas
-from engine.errors import ErrorCode
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.replication.log_read import NO_REPLICA, FetchRange
 from tests.unit.replication.cluster import LAG_MS, ORDERS, batch, code_of, stop
@@ -189,10 +189,18 @@ class TestFollowers:
     def test_who_is_no_replica_gets_nothing_and_counts_for_nothing(self, cluster):
         cluster.elect(1)
         cluster.produce("a")
-        wanted = FetchRange(0, 1 << 20, 0)
+        wanted = FetchRange(0, 1 << 20)
         found = cluster[1].replicas.read_for_follower(ORDERS, 7, wanted, 100, at_least_one=True)
         assert found.records.size == 0
         assert 7 not in cluster[1].partition.followers
+
+    def test_who_knows_of_its_assignment_before_the_leader_does_is_told_to_ask_again(self, cluster):
+        """In its fetch session it would not: without an error the leader had never counted it."""
+        cluster.elect(1)
+        wanted = FetchRange(0, 1 << 20, leader_epoch=cluster[1].partition.leader_epoch)
+        with pytest.raises(ApiException) as failed:
+            cluster[1].replicas.read_for_follower(ORDERS, 7, wanted, 100, at_least_one=True)
+        assert failed.value.code is ErrorCode.unknown_leader_epoch
 
     def test_read_again_while_it_waits_it_has_not_asked_again(self, cluster):
         cluster.elect(1)
