@@ -4,6 +4,7 @@ import pytest
 
 from engine.cli.main import FAILED, USAGE, main
 from engine.client.admin.values import NewTopic
+from engine.client.values import TopicPartition
 from engine.cluster.cluster import Cluster
 from engine.cluster.recording import Recording
 from engine.cluster.state import Status
@@ -103,6 +104,17 @@ def test_the_active_controller_dies_and_topics_are_created_as_before(kraft):
     assert kraft.write(after, ["a"], acks="all") == [0]
     kraft.restart(first)
     until(lambda: len(set(metadata_logs(kraft))) == 1)
+
+
+def test_idle_partitions_move(kraft):
+    """New replicas hear of it from the log, some of them before the leader; nothing is written
+    that would make a leader look at them again."""
+    for number in range(20):
+        name = kraft.topics.create(f"idle-{number}", partitions=1, replicas=1)
+        where = {TopicPartition(name, 0): [3, 2]}
+        for moved in kraft.admin.alter_partition_reassignments(where).values():
+            moved.result(START_S)
+        until(lambda: kraft.admin.list_partition_reassignments().result(START_S) == {})
 
 
 def test_without_a_majority_records_are_written_and_nothing_is_decided(kraft):
