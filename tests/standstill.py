@@ -136,6 +136,7 @@ class StandstillPlugin:
 
     def __init__(self) -> None:
         self._since = time.monotonic()  # what tests use now has borne all that was before
+        self._before: list[pytest.TestReport] = []  # of cells that failed as they were run again
 
     @cached_property
     def _watch(self) -> StandstillWatch:
@@ -157,9 +158,15 @@ class StandstillPlugin:
             self._run_again(item, nextitem)
             return True
         quiet = item.stash.get(quiet_key, False)
-        for report in reports:
-            if not quiet or (report.failed and not hit):
+        if quiet:
+            self._before += [report for report in reports if report.failed and not hit]
+        else:
+            # xdist takes reports of the test that it has asked for, and of no other.
+            for report in self._before:
+                report.nodeid, report.location = item.nodeid, item.location
+            for report in [*self._before, *reports]:
                 item.ihook.pytest_runtest_logreport(report=report)
+            self._before = []
         item.ihook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         if nextitem is None or nextitem not in cells_of(item):
             if failed and hit:

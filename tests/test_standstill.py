@@ -215,3 +215,17 @@ def test_of_a_notebook_the_cells_before_are_run_again(folder: Path) -> None:
     nbformat.write(notebook, folder / "lab.ipynb")
     told = run(folder, "-p", "tests.lean", "-p", "nbval.plugin", "--nbval")
     assert "4 passed, 1 rerun" in told
+
+
+@pytest.mark.parametrize("workers", [[], ["-p", "xdist", "-n", "1"]], ids=["alone", "xdist"])
+def test_a_cell_that_fails_as_it_is_run_again_is_a_failure_of_the_cell_that_asked_for_it(
+    folder: Path, workers: list[str]
+) -> None:
+    once = "made = [1, 2]; import pathlib; pathlib.Path('first').touch(exist_ok=False)"
+    notebook = nbformat.v4.new_notebook(
+        cells=[nbformat.v4.new_code_cell(cell, execution_count=1) for cell in (once, CELL)]
+    )
+    nbformat.write(notebook, folder / "lab.ipynb")
+    told = run(folder, "-p", "tests.lean", "-p", "nbval.plugin", "--nbval", *workers)
+    assert "FileExistsError" in told and "INTERNALERROR" not in told
+    assert "FAILED lab.ipynb::Cell 1" in told and "FAILED lab.ipynb::Cell 0" not in told
