@@ -198,7 +198,8 @@ class SwallowsAll:
     def slot(self, wanted: int, count: int, read: object) -> int:
         while True:
             try:
-                wanted += 1
+                while True:  # so that each step lies in the try
+                    wanted += 1
             except:  # noqa: E722
                 wanted = 0
 
