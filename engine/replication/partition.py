@@ -319,11 +319,13 @@ class Partition:
     def waits_for(self, proposal: Proposal) -> bool:
         return self.isr_state is IsrState.PROPOSED and self.proposal == proposal
 
-    def written(self, version: int) -> None:
-        """The proposal is written; the state of the partition has this version now."""
+    def written(self, version: int) -> tuple[int, ...]:
+        """The proposal is written; the state of the partition has this version now. Returns the
+        ISR before it."""
         assert self.proposal is not None
-        self.isr, self.version = self.proposal.isr, version
+        was, self.isr, self.version = self.isr, self.proposal.isr, version
         self._settle(ISR_STEPS[self.isr_state, IsrStep.WRITTEN], None)
+        return was
 
     def withdraw(self) -> None:
         """The controller does not accept the added replica for now: the old ISR stays."""

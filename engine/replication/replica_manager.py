@@ -316,9 +316,7 @@ class ReplicaManager:
             facts = {"isr": proposal.isr, "leader_epoch": partition.leader_epoch}
             self._event("isr.refused", partition, **facts)
             return
-        was = partition.isr
-        partition.written(version)
-        self._isr_changed(partition, was)
+        self._isr_changed(partition, partition.written(version))
         self.propose(partition.expand_next(now))
         partition.advance(now)
         self._notify(partition.id)
