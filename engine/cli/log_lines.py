@@ -12,7 +12,7 @@ LONGEST = 2000  # characters of a line
 
 
 class OneLine(logging.Formatter):
-    """Writes what can't be printed as its escape, a line's end too."""
+    """Formats an event as one line: what can't be printed, and a line's end, is an escape."""
 
     def formatMessage(self, record: logging.LogRecord) -> str:
         line = super().formatMessage(record)[:LONGEST]
@@ -22,7 +22,7 @@ class OneLine(logging.Formatter):
 
 
 def log_lines() -> None:
-    """From now on this process logs so."""
+    """From now on this process logs a line for each event, on standard error."""
     handler = logging.StreamHandler()
     handler.setFormatter(OneLine("%(asctime)s %(levelname)s %(message)s"))
     logging.basicConfig(level=logging.INFO, handlers=[handler])

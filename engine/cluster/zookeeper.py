@@ -195,7 +195,7 @@ class ZookeeperServer(ServerProcess):
                     raise PortTaken(taken(self.port))
                 raise StartError(f"ZooKeeper ended while starting{_end(child)}")
             if time.monotonic() > begun + START_TIMEOUT_S:
-                raise StartError(f"no answer in {START_TIMEOUT_S:.0f} s{_end(child)}")
+                raise StartError(f"ZooKeeper: no answer in {START_TIMEOUT_S:.0f} s{_end(child)}")
             time.sleep(0.01)
 
     def _answers(self, quorum: bool, timeout_s: float) -> bool:

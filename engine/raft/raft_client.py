@@ -9,8 +9,8 @@ Requests for voters (Vote, BeginQuorumEpoch, EndQuorumEpoch) and for the leader 
 FetchSnapshot) are refused for these reasons, in this order:
 
     INCONSISTENT_CLUSTER_ID   it is of another cluster; the answer says nothing else
-    INVALID_REQUEST           impossible offsets or epochs. (Kafka's node accepts 2^31 - 1, after
-                              which there is no epoch for another election.)
+    INVALID_REQUEST           impossible offsets or epochs; one far ahead, too: after 2^31 - 1 there
+                              is no epoch for another election
     FENCED_LEADER_EPOCH       its epoch is older than ours, which the answer has
     INCONSISTENT_VOTER_SET    from a stranger, or to an observer (up to 3.8: later releases have
                               voters that change, and let a stranger ask)

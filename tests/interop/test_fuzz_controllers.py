@@ -1,7 +1,7 @@
 """Broken and forged requests to the controllers of a quorum: they go on, and nothing is lost.
 
 Nobody but brokers and controllers should reach their listener. Whoever does can make the voters
-elect again and again, as with Kafka's, but can end no process, and the quorum is whole afterwards.
+elect again and again, but can end no process, and the quorum is whole afterwards.
 """
 
 from collections.abc import Iterable, Iterator

@@ -19,7 +19,7 @@ from tests.unit.raft.test_replication import with_snapshot
 
 END, KNOWN = OffsetAndEpoch(9, 5), OffsetAndEpoch(2, 1)
 OTHER, STRANGER, FAR = "another cluster", 77, 10**6
-LAST = 2**31 - 1  # no epoch comes after it: Kafka's node accepts it, and can never elect again
+LAST = 2**31 - 1  # no epoch comes after it
 
 
 @pytest.mark.parametrize(
