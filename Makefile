@@ -78,7 +78,7 @@ site: $(READY) $(SITE) ## build the site into build/site/, with build/lite/ if i
 lite: $(READY) $(LITE)/.ready ## build the lab for a browser tab into build/lite/ (needs npm)
 	$(BIN)/python -m lite
 
-lite-test: lite ## drive it in Chromium: labs from end to end, traces, no network (needs Node)
+lite-test: lite site ## drive it in Chromium: labs from end to end, traces, no network (needs Node)
 	$(BIN)/pytest tests/lite $(ARGS)
 
 real: $(READY) ## real Kafka 2.8.2, its tools and Streams with our brokers (needs Maven and a JDK)

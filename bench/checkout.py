@@ -97,6 +97,7 @@ def main() -> None:
     parser.add_argument("checkout", type=Path, help="the other checkout")
     parser.add_argument("--records", type=int, default=200_000, metavar="N")
     parser.add_argument("--rounds", type=int, default=5, metavar="N")
+    parser.add_argument("--only", default="", metavar="TEXT", help="loads with TEXT in their name")
     options = parser.parse_args()
     before = (options.checkout / ".venv/bin/python").absolute()
     here = Path(sys.executable)
@@ -108,13 +109,13 @@ def main() -> None:
                 home = stack.enter_context(tempfile.TemporaryDirectory())
                 each.start(Path(home))
                 stack.callback(each.stop)
-            found |= measure(pair, size, options.rounds, progress)
+            found |= measure(pair, size, options.rounds, progress, only=options.only)
             if brokers == 1:
                 own = [
                     OwnClient(HERE, here, pair[0].bootstrap),
                     OwnClient(BEFORE, before, pair[0].bootstrap),
                 ]
-                found |= measure(own, size, options.rounds, progress)
+                found |= measure(own, size, options.rounds, progress, only=options.only)
     print(ratio_table(ratios(found, HERE)))
 
 

@@ -25,11 +25,12 @@ def measure(
     rounds: int,
     report: Callable[[str], None],
     warm_up: int = 1,
+    only: str = "",
 ) -> Seconds:
     """More rounds than asked for: the first ones are to warm up, JVMs above all, and are left
-    out."""
+    out. `only`: the loads with this in their names."""
     loads = {peer.name: peer.loads(size) for peer in peers}
-    names = list(dict.fromkeys(name for peer in peers for name in loads[peer.name]))
+    names = list(dict.fromkeys(name for it in loads.values() for name in it if only in name))
     seconds: Seconds = {
         name: {peer.name: [] for peer in peers if name in loads[peer.name]} for name in names
     }

@@ -28,11 +28,13 @@ def random_id() -> str:
     return text
 
 
-def format_directory(directory: Path, node_id: int, cluster_id: str, now: int) -> None:
+def format_directory(
+    directory: Path, node_id: int, cluster_id: str, now: int, level: int = LEVEL
+) -> None:
     """Make the directory, and format it. `now`: ms since 1970."""
     directory.mkdir(parents=True, exist_ok=True)
-    level = FeatureLevelRecord(name=METADATA_VERSION, feature_level=LEVEL)
-    files.replace(directory / BOOTSTRAP, encode_snapshot([encode_record(level)], 0, now))
+    record = FeatureLevelRecord(name=METADATA_VERSION, feature_level=level)
+    files.replace(directory / BOOTSTRAP, encode_snapshot([encode_record(record)], 0, now))
     write_meta_properties(directory, MetaProperties(node_id, cluster_id, parse_id(random_id())))
 
 

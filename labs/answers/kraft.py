@@ -1,7 +1,11 @@
 """Answers to the exercises of 10_kraft. Try first; there is more than one way."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
+from engine import Cluster
+from engine.cluster.state import now
+from engine.metadata.meta_properties import read_meta_properties
+from engine.raft.bootstrap import format_directory
 from proof.quorum.simulated_quorum import SimulatedQuorum
 
 LogEnd = tuple[int, int]  # offset, epoch
@@ -23,3 +27,21 @@ def resigned(quorum: SimulatedQuorum) -> None:
     assert quorum.leader is not None
     quorum.isolate(quorum.leader)
     quorum.run(1)
+
+
+def timeouts(slowest: int, wait: int) -> Mapping[str, int]:
+    """A fetch takes the way there, the leader's wait and the way back; a vote both ways. Something
+    more than that, as clocks differ."""
+    return {
+        "controller.quorum.fetch.timeout.ms": (2 * slowest + wait) * 6 // 5,
+        "controller.quorum.election.timeout.ms": 2 * slowest * 6 // 5,
+        "controller.quorum.election.backoff.max.ms": slowest,
+    }
+
+
+def disk_lost(cluster: Cluster) -> None:
+    """Only while the two others live: they are a majority, and have all that is committed."""
+    known = read_meta_properties(cluster.data / "controller-1")
+    assert known is not None
+    format_directory(cluster.data / "controller-3", 103, known.cluster_id, now())
+    cluster.restart("controller-3")

@@ -106,9 +106,11 @@ LABS: Mapping[str, Lab] = MappingProxyType(
         "10_kraft": Lab(
             "kraft",
             [
-                Exercise("exercise-1", "try-1", "up_to_date", 3),
-                Exercise("exercise-2", "try-2", "committed", 5),
-                Exercise("exercise-3", "exercise-3-try", "resigned", 2, "resigned(mine)"),
+                Exercise("exercise-1", "try-1", "up_to_date", 2),
+                Exercise("exercise-2", "try-2", "committed", 3),
+                Exercise("exercise-3", "exercise-3-try", "resigned", 1, "resigned(mine)"),
+                Exercise("exercise-4", "try-4", "timeouts", 2),
+                Exercise("exercise-5", "exercise-5-try", "disk_lost", 2, "disk_lost(cluster)"),
             ],
         ),
         "03_rebalance": Lab(

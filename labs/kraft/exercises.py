@@ -3,14 +3,21 @@
 up_to_date   a function, compared with what the engine's controllers vote
 committed    a function, compared with the leader's high watermark
 resigned     with the mouse: a leader that gives up by itself
+timeouts     a function, whose timeouts go into quorums on two networks
+disk_lost    by command: a controller that has lost its disk votes again
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import product
+from statistics import median
 from typing import NamedTuple
 
+from engine import Cluster
+from engine.cluster.event_stream import ClusterEvent
+from engine.cluster.state import ClusterState, Status
 from engine.raft.leader import majority_end
-from engine.raft.model import OffsetAndEpoch
+from engine.raft.model import OffsetAndEpoch, QuorumConfig
+from kraft.shared import active
 from proof.quorum.film import QuorumEvent
 from proof.quorum.simulated_quorum import SimulatedQuorum
 from widgets import Check, Trial
@@ -19,6 +26,17 @@ from widgets.exercise import Code
 LOG_ENDS = [OffsetAndEpoch(*it) for it in ((0, 0), (3, 1), (5, 1), (4, 2), (6, 2), (5, 3))]
 VOTERS = 3, 5
 EPOCH_START = 6
+
+TIMEOUTS = {  # Kafka's keys
+    "controller.quorum.fetch.timeout.ms": "fetch_timeout_ms",
+    "controller.quorum.election.timeout.ms": "election_timeout_ms",
+    "controller.quorum.election.backoff.max.ms": "election_backoff_max_ms",
+}
+SHORTEST_MS = 50  # of a timeout
+NETWORKS = {(50, 300): 1900, (10, 60): 800}  # what a message takes, and a failover may take, in ms
+WAIT_MS = 500  # how long a leader keeps a Fetch
+QUORUMS = 12  # on each network
+SETTLE_S, CALM_S = 3.0, 20.0  # in which nobody stands for election
 
 
 def up_to_date() -> Trial:
@@ -104,4 +122,77 @@ def resigned(quorum: SimulatedQuorum) -> Check:
         WatchedQuorum(quorum),
         has_resigned,
         hint="A leader that nobody fetches from can commit nothing.",
+    )
+
+
+def timeouts() -> Trial:
+    return Trial(
+        "timeouts(slowest, wait): no election while the leader lives, and soon one when it is dead",
+        _failovers,
+        hint="How long may a follower wait for the answer to its Fetch, on the way there, at the "
+        "leader, and on the way back? And how long a candidate for a vote?",
+        done="Done: nobody stood for election too early, and there was soon another leader.",
+    )
+
+
+def _failovers(code: Code) -> str:
+    for delay_ms, most in NETWORKS.items():
+        try:
+            config = _config(code(delay_ms[1], WAIT_MS))
+        except Exception as error:  # the learner's, and told
+            return f"it raises {type(error).__name__}: {error}"
+        network = f"where a message takes up to {delay_ms[1]} ms"
+        took = []
+        for seed in range(1, QUORUMS + 1):
+            quorum = SimulatedQuorum(seed=seed, delay_ms=delay_ms, config=config)
+            if not quorum.until(lambda quorum=quorum: quorum.leader):
+                return f"{network}, three controllers elect nobody"
+            quorum.run(SETTLE_S)
+            epoch = quorum.epoch
+            quorum.run(CALM_S)
+            if quorum.epoch != epoch:
+                return f"{network}, a controller stood for election while the leader lived"
+            took.append(_failover(quorum))
+        if median(took) > most:
+            return (
+                f"{network}, another controller led after {median(took) / 1000:.1f} s, the median "
+                f"of {QUORUMS} kills; {most / 1000:.1f} s are wanted"
+            )
+    return ""
+
+
+def _config(values: Mapping[str, int]) -> QuorumConfig:
+    found = {TIMEOUTS[key]: value for key, value in values.items()}
+    for key, field in TIMEOUTS.items():
+        if not isinstance(found[field], int | float) or found[field] < SHORTEST_MS:
+            raise ValueError(f"{key} is {found[field]}: {SHORTEST_MS} ms or more")
+    return QuorumConfig(fetch_max_wait_ms=WAIT_MS, **{it: round(found[it]) for it in found})
+
+
+def _failover(quorum: SimulatedQuorum) -> int:
+    """Milliseconds from the leader's death to the next leader."""
+    killed, began = quorum.leader, quorum.now
+    if killed is not None:
+        quorum.kill(killed)
+    quorum.until(lambda: quorum.leader not in (None, killed))
+    return quorum.now - began
+
+
+def disk_lost(cluster: Cluster, lost: int = 103) -> Check:
+    def votes_again(state: ClusterState, events: Sequence[ClusterEvent]) -> str:
+        voter, leader = state.controllers[lost], state.controllers.get(active(cluster))
+        if voter.status is not Status.UP or not voter.answers:
+            return f"controller {lost} does not run"
+        if leader is None or voter.leader != leader.leader:
+            return f"controller {lost} knows no leader"
+        if voter.log_end < leader.high_watermark:
+            return f"its log ends at {voter.log_end}, and {leader.high_watermark} is committed"
+        return ""
+
+    return Check(
+        f"Controller {lost} has lost its disk: make it a voter again, with all that is committed",
+        cluster,
+        votes_again,
+        hint="It starts only in a directory that was formatted (section 7), with its own node id "
+        "and the cluster's id. Who knows that one?",
     )

@@ -424,3 +424,34 @@ def dual_writes() -> Predict:
 def wrote(places: Sequence[str]) -> str:
     """`places`: where the topic was written, in order."""
     return {("log", "tree"): IN_BOTH, ("log",): IN_LOG}.get(tuple(places), IN_TREE)
+
+
+ONE_BY_ONE, ACTIVE_ONE, NO_NODE = (
+    "Each node, one after the other",
+    "The active controller: its successor begins at the new level",
+    "None of them",
+)
+
+
+def raised() -> Predict:
+    return Predict(
+        "All nodes run the new release, and an administrator raises the level of the metadata. "
+        "Which of them have to be restarted?",
+        {
+            ONE_BY_ONE: "They were, for the new release. The level is no setting of theirs: they "
+            "read it from the log.",
+            ACTIVE_ONE: "It writes the record of the new level as it writes any other one, and "
+            "goes by it, too.",
+            NO_NODE: "The level is a record in the log, and whoever reads the log goes by it from "
+            "there on.",
+        },
+        hint="In section 7 the first level stood in a file. In which form? Where was it copied?",
+    )
+
+
+def rose(restarted: Collection[int], written: Sequence[tuple[str, Collection[str]]]) -> str:
+    """`written`: the level, and what was written when a broker slept: before and after."""
+    (before, _), (after, _) = written
+    if before == after:
+        return ONE_BY_ONE
+    return NO_NODE if not restarted else ACTIVE_ONE if len(restarted) == 1 else ONE_BY_ONE

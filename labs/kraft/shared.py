@@ -13,8 +13,10 @@ from lab import LabCluster, until
 
 from engine import Cluster
 from engine.cluster.scratch import Scratch
-from engine.cluster.state import Status
+from engine.cluster.state import Status, now
+from engine.metadata.meta_properties import read_meta_properties
 from engine.metadata.records.framing import decode_record
+from engine.raft.bootstrap import format_directory
 from engine.storage.batch import scan
 from engine.storage.directory import METADATA
 from engine.storage.records import stream
@@ -29,7 +31,18 @@ CONFIG = {
 
 _scratches = list[Scratch]()
 
-cluster = LabCluster(CONFIG, Cluster.mend, metadata="kraft").cluster
+
+def _mend(cluster: Cluster) -> None:
+    """As new; a controller whose disk an exercise has taken gets another one."""
+    found = {number: cluster.data / name_of(number) for number in cluster.state().controllers}
+    known = [it for it in map(read_meta_properties, found.values()) if it is not None]
+    for number, directory in found.items():
+        if read_meta_properties(directory) is None:
+            format_directory(directory, number, known[0].cluster_id, now())
+    cluster.mend()
+
+
+cluster = LabCluster(CONFIG, _mend, metadata="kraft").cluster
 
 
 def name_of(node: int) -> str:
@@ -61,6 +74,12 @@ def fenced(cluster: Cluster) -> list[int]:
     """The brokers that are fenced, as the active controller has it."""
     leads = cluster.state().controllers.get(active(cluster))
     return sorted(leads.fenced) if leads else sorted(cluster.brokers)
+
+
+def pids(cluster: Cluster) -> dict[int, int]:
+    """The process of each node."""
+    state = cluster.state()
+    return {node: it.pid for node, it in [*state.brokers.items(), *state.controllers.items()]}
 
 
 def end(cluster: Cluster) -> int:

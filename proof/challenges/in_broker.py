@@ -15,7 +15,6 @@ from typing import NoReturn
 from engine.broker.rules import KAFKAS, Rules
 from proof.challenges.guard import RuleFailure, RuleGuard
 from proof.challenges.source import rule_in
-from proof.challenges.storm_trial import StormTrial
 from proof.challenges.table import CHALLENGES
 
 FAILED = "the rule "  # a broker's last line begins so if its rule has failed
@@ -40,11 +39,14 @@ def real_rules(files: Mapping[str, Path]) -> Rules:
     for name, file in files.items():
         if name not in CHALLENGES:
             raise RuleFailure(f"There is no rule {name}, only {', '.join(real_names())}.")
-        trial = CHALLENGES[name].trial
-        if not isinstance(trial, StormTrial):
-            raise RuleFailure(f"The rule {name} is not one of a broker, only of one part of it.")
+        put_rule = CHALLENGES[name].trial.put
+        if put_rule is None:
+            raise RuleFailure(
+                f"No broker of a cluster takes the rule {name}: it is judged without one. "
+                f"Those that are taken: {', '.join(real_names())}."
+            )
         guard = EndingGuard(name, rule_in(file, CHALLENGES[name])())
-        put = trial.put(guard)._asdict()
+        put = put_rule(guard)._asdict()
         changed = {part: it for part, it in put.items() if it is not getattr(KAFKAS, part)}
         if taken := [part for part in changed if getattr(rules, part) is not getattr(KAFKAS, part)]:
             raise RuleFailure(f"The rule {name} changes the {taken[0]}, as another one does.")
@@ -54,4 +56,4 @@ def real_rules(files: Mapping[str, Path]) -> Rules:
 
 def real_names() -> list[str]:
     """The challenges whose rule a real broker can have."""
-    return [name for name, it in CHALLENGES.items() if isinstance(it.trial, StormTrial)]
+    return [name for name, it in CHALLENGES.items() if it.trial.put is not None]

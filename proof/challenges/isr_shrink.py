@@ -214,6 +214,7 @@ CHALLENGE = Challenge(
             CaseStage("everything", _everything),
         ),
         size=STEPS,
+        put=put_shrink,
     ),
     naive="""class Mine:
     def must_leave(self, end, leader_end, behind_ms, max_lag_ms):

@@ -7,12 +7,11 @@ code is put into every broker, and everything else is the engine's. A storm in w
 broken can be stepped through (Trace).
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
-from engine.broker.rules import Rules
 from proof.challenges.guard import RuleFailure, RuleGuard, RunOver
-from proof.challenges.trial import SHRINK_FROM, SHRINK_MOST, SHRINK_SEEDS, Failure, made
+from proof.challenges.trial import SHRINK_FROM, SHRINK_MOST, SHRINK_SEEDS, Failure, Put, made
 from proof.storms.defects import Defect
 from proof.storms.invariants import Violation
 from proof.storms.storm import KINDS
@@ -33,7 +32,7 @@ class StormTrial:
 
     def __init__(
         self,
-        put: Callable[[RuleGuard], Rules],  # a rule into a broker
+        put: Put,  # a rule into a broker
         *,
         in_transactions: bool = False,
         with_groups: bool = False,

@@ -12,7 +12,10 @@ from collections.abc import Callable, Iterable, Sequence
 from random import Random
 from typing import Any, NamedTuple, Protocol
 
+from engine.broker.rules import Rules
 from proof.challenges.guard import RuleFailure, RuleGuard, RunOver
+
+Put = Callable[[RuleGuard], Rules]
 
 SHRINK_SEEDS = 25  # that are tried for each size, when a failure is shrunk
 SHRINK_MOST = 60  # attempts in all, of storms: each takes a while
@@ -32,6 +35,11 @@ class Failure(NamedTuple):
 class RuleTrial(Protocol):
     noun: str  # of one attempt
     unit: str  # of a failure's size
+
+    @property
+    def put(self) -> Put | None:
+        """The rule into a broker; None: no broker has it, only one part or a client."""
+        ...
 
     @property
     def stages(self) -> Sequence[str]:
@@ -71,8 +79,9 @@ class CaseTrial:
         unit: str,
         stages: Sequence[CaseStage],
         size: int = CASE_SIZE,
+        put: Put | None = None,  # a rule into a broker, where a broker has it
     ) -> None:
-        self.unit, self._check, self._size = unit, check, size
+        self.unit, self._check, self._size, self.put = unit, check, size, put
         self._draws = {stage.name: stage.draw for stage in stages}
 
     @property

@@ -1,11 +1,15 @@
 """The oracle and a challenge in JupyterLab: played by keyboard alone, light and dark."""
 
+import inspect
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
+from proof.challenges.table import CHALLENGES
 from tests.browser.conftest import SCREENSHOTS
 from tests.browser.jupyter import darken
 from tests.browser.lesson import Lesson
+from tests.unit.proof import decision_rules, rules
 
 pytestmark = pytest.mark.timeout(400)
 JUDGED = 200_000  # ms in which a rule is surely judged
@@ -22,6 +26,12 @@ RIGHT = """class Mine:
 
 
 chapter.run(Mine)"""
+
+IMPORTS = """from bisect import bisect_right
+from collections.abc import Callable
+from typing import Any
+
+from engine.storage.batch import HEADER_SIZE, Header, crc_ok"""
 
 
 def tab_to(page: Page, wanted: Locator) -> None:
@@ -105,3 +115,33 @@ def test_a_storm_opens_where_a_promise_broke(page: Page) -> None:
     stage.get_by_role("button", name="a step back").focus()
     page.keyboard.press("Enter")
     photograph(page, stage, "challenge_storm")
+
+
+@pytest.mark.long
+@pytest.mark.timeout(2400)
+def test_all_challenges_are_lost_and_won(page: Page) -> None:
+    """From the first to the last: the rule that the notebook has, and then one that holds."""
+    lesson = Lesson(page, "challenges")
+    board = lesson.run("ChallengeBoard()").locator(".lab-stage")
+    for number, name in enumerate(CHALLENGES, 1):
+        lesson.run(f'Chapter("{name}")')
+        (method, *_) = CHALLENGES[name].methods
+        cell = lesson.go_to(f"def {method}(self")
+        for code, told in ((None, "Broken: "), (winning(name), "It holds.")):
+            if code is not None:
+                cell.locator(".cm-content").fill(code)
+            cell.locator(".cm-content").click()
+            page.keyboard.press("Control+Enter")
+            stage = cell.locator(".jp-OutputArea .lab-stage")
+            expect(stage).to_contain_text(told, timeout=JUDGED)
+            photograph(page, stage, f"challenge_{number:02}_{told[:2].strip()}")
+    lesson.go_to("ChallengeBoard()")
+    expect(board).to_contain_text("15 of 15 hold", timeout=JUDGED)
+    photograph(page, board, "challenge_board_won")
+
+
+def winning(name: str) -> str:
+    """The answer to a challenge, as a learner would write it."""
+    answer = (rules.ANSWERS | decision_rules.ANSWERS)[name]
+    source = inspect.getsource(answer).replace(answer.__name__, "Mine", 1)
+    return f"{IMPORTS}\n\n\n{source}\n\nchapter.run(Mine)"

@@ -4,6 +4,7 @@ from importlib import import_module as lab
 
 import pytest
 
+from engine.cluster.state import Status
 from proof.quorum.simulated_quorum import SimulatedQuorum
 from tests.labs.reader import LABS, Reader
 
@@ -18,6 +19,7 @@ SIMULATED = {  # sections that need no cluster: from their first cell to their l
         *("lost-predict", "lost", "lost-outcome", "lost-view"),
         *("exercise-2", "try-2"),
     ),
+    "timeouts": ("exercise-4", "try-4"),
     "four": ("four-predict", "four", "four-outcome"),
     "back": (
         *("back-predict", "back", "back-outcome", "back-view", "back-pre"),
@@ -43,6 +45,8 @@ REAL = {
         *("wake-view", "wake-view-quorum", "wake-verdict"),
     ),
     "minority": ("minority-predict", "minority", "minority-outcome"),
+    "disk": ("exercise-5",),
+    "level": ("level-predict", "level-tools", "level", "level-outcome", "level-answers"),
 }
 
 
@@ -65,14 +69,14 @@ def test_a_guess_is_answered(reader: Reader) -> None:
     assert reader.run(reader.cell("lost-outcome"))[1].right is False
 
 
-@pytest.mark.parametrize("number", [1, 2])
+@pytest.mark.parametrize("number", [1, 2, 4])
 def test_the_starter_fails_and_the_answer_passes(reader: Reader, number: int) -> None:
     reader.through(f"exercise-{number}")
     trial = reader.names["trial"]
     assert not trial.passed
     reader.run(reader.cell(f"try-{number}"))
     assert not trial.passed
-    name = {1: "up_to_date", 2: "committed"}[number]
+    name = {1: "up_to_date", 2: "committed", 4: "timeouts"}[number]
     trial.run(getattr(lab("answers.kraft"), name))
     assert trial.passed
 
@@ -85,6 +89,36 @@ def test_wrong_rules_are_refused_with_an_example() -> None:
     old = exercises.committed().run(lambda ends, start: sorted(ends)[len(ends) // 2])
     assert "the engine's leader says" in repr(most) and "says 0" in repr(old)
     assert "ZeroDivisionError" in repr(exercises.committed().run(lambda ends, start: 1 / 0))
+
+
+@pytest.mark.parametrize(
+    ("fetch", "election", "backoff", "told"),
+    [
+        (700, 700, 300, "up to 300 ms, a controller stood for election while the leader lived"),
+        (2200, 700, 300, "up to 300 ms, another controller led after 2."),
+        (1300, 700, 300, "up to 60 ms, another controller led after 1."),
+        (1300, 700, 10, "controller.quorum.election.backoff.max.ms is 10: 50 ms or more"),
+    ],
+)
+def test_timeouts_that_suit_no_network_are_refused(
+    fetch: int, election: int, backoff: int, told: str
+) -> None:
+    trial = lab("kraft.exercises").timeouts()
+    given = dict(zip(lab("kraft.exercises").TIMEOUTS, (fetch, election, backoff), strict=True))
+    assert told in repr(trial.run(lambda slowest, wait: given))
+
+
+@pytest.mark.advanced
+@pytest.mark.timeout(300)
+def test_a_lost_disk_is_made_good_by_the_answer_and_by_the_next_section(reader: Reader) -> None:
+    reader.through("exercise-5")
+    check, cluster = reader.names["check"], reader.names["cluster"]
+    assert not check.check() and "does not run" in check.missing
+    lab("answers.kraft").disk_lost(cluster)
+    lab("lab").until("all that is committed", check.check)
+    reader.through("exercise-5")  # and nobody makes it good
+    whole = lab("kraft.shared").cluster()
+    assert all(it.status is Status.UP for it in whole.state().controllers.values())
 
 
 def test_a_leader_that_was_killed_has_not_resigned_by_itself() -> None:
@@ -108,6 +142,15 @@ def test_other_seeds_come_out_as_the_text_says() -> None:
         quorum = SimulatedQuorum(voters=3, seed=seed)
         quorum.until(lambda quorum=quorum: quorum.leader)
         assert questions.elected(quorum) == questions.EARLIEST
+
+
+def test_who_was_restarted_decides_what_came_true() -> None:
+    questions = lab("kraft.questions")
+    rose = [("3.3-IV0", ["FenceBroker"]), ("3.3-IV3", ["BrokerRegistrationChange"])]
+    assert questions.rose([], rose) == questions.NO_NODE
+    assert questions.rose([102], rose) == questions.ACTIVE_ONE
+    assert questions.rose([1, 2, 3], rose) == questions.ONE_BY_ONE
+    assert questions.rose([], [rose[0], rose[0]]) == questions.ONE_BY_ONE
 
 
 @pytest.mark.parametrize(

@@ -2,20 +2,23 @@
 
     ┌ the picture itself ──────────────────────┐      shapes(), acts of the subclass
     ├──────────────────────────────────────────┤
-    │ ClusterView of a run, with its timeline  │      its acts are passed on to it
+    │ ClusterView of a run, with its timeline, │      its acts are passed on to it
+    │ or QuorumView, of controllers alone      │
     └──────────────────────────────────────────┘
 
-The run's view is a ClusterView that no page shows. This widget draws its scene, passes on what is
-clicked in it, and lets its time go on.
+The run's view is one that no page shows. This widget draws its scene, passes on what is clicked in
+it, and lets its time go on.
 """
 
 import time
 from typing import Any, ClassVar
 
+from proof.quorum.simulated_quorum import SimulatedQuorum
 from proof.storms.trace import Trace
 from widgets.cluster_view import ClusterView
 from widgets.controls import Control
 from widgets.playback import TIME
+from widgets.quorum.view import QuorumView
 from widgets.replay.simulated_run import SimulatedRun
 from widgets.scene import Scene, SceneShape, group, rect
 from widgets.stage import SceneWidget
@@ -29,7 +32,7 @@ class FilmStage(SceneWidget):
 
     def __init__(self, name: str) -> None:
         super().__init__(name=name)
-        self.film: ClusterView | None = None
+        self.film: ClusterView | QuorumView | None = None
 
     # -- for subclasses ----------------------------------------------------------
 
@@ -43,11 +46,18 @@ class FilmStage(SceneWidget):
     def open_film(self, trace: Trace, at: int) -> None:
         """Show the run below, at this many milliseconds after its start."""
         self.close_film()
-        self.film = ClusterView(trace)
-        self.film.fit(self.width)
-        run = self.film.run_source.film
+        self.film = film = ClusterView(trace)
+        film.fit(self.width)
+        run = film.run_source.film
         assert isinstance(run, SimulatedRun)
-        self.film.stop_at(run.start + at - trace[0].at)
+        film.stop_at(run.start + at - trace[0].at)
+
+    def open_quorum(self, quorum: SimulatedQuorum, at: int) -> None:
+        """The same for controllers alone; the run is over."""
+        self.close_film()
+        self.film = film = QuorumView(quorum, is_over=True)
+        film.fit(self.width)
+        film.seek(at / quorum.now)
 
     def close_film(self) -> None:
         film, self.film = self.film, None

@@ -3,10 +3,10 @@
     oracle = Oracle(seed=7, questions=20)      the same seed asks the same questions
     oracle
 
-The learner answers, and sees at once what came out, and why. A situation on a cluster can then be
-stepped through below the answers, message by message; a fork gives the same situation with other
-delays. At the end the score stands by idea, with the sections of the labs that show what was
-missed; `oracle.sections()` has them as links.
+The learner answers, and sees at once what came out, and why. A situation on a cluster or a quorum
+can then be stepped through below the answers, message by message; a fork gives that of a cluster
+with other delays. At the end the score stands by idea, with the sections of the labs that show what
+was missed; `oracle.sections()` has them as links.
 
 A question is made when it is its turn: its situation is run with three timings.
 
@@ -19,6 +19,7 @@ from typing import Any, ClassVar
 from oracle.cluster_situation import ClusterSituation
 from oracle.exam import LEVELS, IdeaScore, drawn_questions, scores
 from oracle.kinds import KINDS
+from oracle.kinds.quorum import QuorumSituation
 from oracle.situation import OracleQuestion, ask
 from widgets import controls
 from widgets.film.film_stage import OF_THE_RUN, FilmStage
@@ -29,6 +30,7 @@ from widgets.progress.record import progress_file, running_cell
 from widgets.replay.situation_run import SituationTrace
 from widgets.scene import Act, SceneShape, circle, group, text
 
+WITH_A_RUN = ClusterSituation, QuorumSituation
 DOT = 13  # px from one question's dot to the next
 
 
@@ -92,6 +94,11 @@ class Oracle(FilmStage):
             elif isinstance(situation, ClusterSituation):
                 trace = SituationTrace(situation)
                 self.open_film(trace, trace.asked)
+            elif isinstance(situation, QuorumSituation):
+                quorum = situation.begin(timing=0)
+                asked = quorum.now
+                situation.strike(quorum)
+                self.open_quorum(quorum, asked)
             self.draw()
         self.refresh()
 
@@ -164,7 +171,7 @@ class Oracle(FilmStage):
         if self.at >= len(self._drawn):
             return []
         found = []
-        if self.at in self.choices and issubclass(KINDS[self.question.kind], ClusterSituation):
+        if self.at in self.choices and issubclass(KINDS[self.question.kind], WITH_A_RUN):
             words = "close the run" if self.film else "step through the run"
             found.append(controls.button("step_through", words, words))
         last = self.at + 1 == len(self._drawn)

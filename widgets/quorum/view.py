@@ -40,9 +40,11 @@ DOWN = (Act("start", None, "start"),)
 class QuorumView(TimedView[QuorumLayout]):
     ACTS: ClassVar[frozenset[str]] = TIME | FAULTS
 
-    def __init__(self, source: Any) -> None:
-        """`source`: a SimulatedQuorum, an engine.Cluster without ZooKeeper, or a Recording."""
+    def __init__(self, source: Any, *, is_over: bool = False) -> None:
+        """`source`: a SimulatedQuorum, an engine.Cluster without ZooKeeper, or a Recording.
+        `is_over`: a simulated run that is only looked at."""
         super().__init__(name="Quorum")
+        self.is_over = is_over
         is_simulated = isinstance(source, SimulatedQuorum)
         self.quorum: SimulatedQuorum | None = source if is_simulated else None
         self.real: ClusterQuorum | None = None if is_simulated else ClusterQuorum(source)
@@ -82,13 +84,17 @@ class QuorumView(TimedView[QuorumLayout]):
         return QuorumLayout(self.film, at, end, self.head is None, self.width, pace)
 
     def poll(self) -> bool:
+        return self.advance(time.monotonic())
+
+    def advance(self, now: float) -> bool:
+        """Look at the run again, and move a head that plays. False: nothing more will come."""
         # Without the lock: a controller that hangs delays no click.
-        more = True if self.real is None else self.real.run_source.poll(self)
+        more = not self.is_over if self.real is None else self.real.run_source.poll(self)
         with self.lock:
             if self.real is not None:
                 self.real.update()
             if self._turned is not None and self.head is not None:
-                before, self._turned = self._turned, time.monotonic()
+                before, self._turned = self._turned, now
                 speed = SPEED if self.quorum else 1
                 self.head += max(1, round((self._turned - before) * 1000 * speed))
                 if self.head >= self.end:
@@ -110,7 +116,7 @@ class QuorumView(TimedView[QuorumLayout]):
 
     def _offers(self, id: int) -> tuple[Act, ...]:
         """What can be done to a node: only now, not in the past."""
-        if self.head is not None or (self.real is not None and not self._is_live):
+        if self.head is not None or self.is_over or (self.real is not None and not self._is_live):
             return ()
         node = self.film.nodes[id][-1]
         able = {"up": UP, "paused": PAUSED, "down": DOWN}[node.life]
@@ -128,7 +134,7 @@ class QuorumView(TimedView[QuorumLayout]):
         playing, now = self._turned is not None, self.head is None
         shown = now if self._is_live else None
         found = controls.time_buttons("an event", playing=playing, now=shown, more="back")
-        if self.quorum:
+        if self.quorum and not self.is_over:
             found[-1:] = [
                 controls.button("live", "● now", "back to now", pressed=now),
                 controls.button("wait", "+0.1 s", "let 0.1 seconds pass", on="0.1", off=not now),

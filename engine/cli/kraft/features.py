@@ -69,6 +69,15 @@ def level_text(feature: str, level: int) -> str:
     return LEVELS[level - 1] if 0 < level <= len(LEVELS) else f"UNKNOWN {level}"
 
 
+def level_named(option: str, name: str, least: int = 1) -> int:
+    """3.3-IV0 is level 4; 3.3 is the last of its levels, 7."""
+    known = LEVELS[least - 1 :]
+    found = [level for level in known if level == name or level.startswith(f"{name}-")]
+    if not found:
+        raise UsageError(f"{option} {name}: the levels that can be named are {', '.join(known)}")
+    return LEVELS.index(found[-1]) + 1
+
+
 # -- changes ---------------------------------------------------------------------------------
 
 
@@ -107,11 +116,7 @@ def _update(nodes: Bootstrap, options: Namespace) -> int:
 def _wanted(metadata: str | None, features: Iterable[str]) -> dict[str, int]:
     found = dict[str, int]()
     if metadata is not None:
-        known = [level for level in LEVELS if level == metadata or level.startswith(f"{metadata}-")]
-        if not known:
-            names = ", ".join(LEVELS)
-            raise UsageError(f"--metadata {metadata}: the levels that are known are {names}")
-        found[METADATA_VERSION] = LEVELS.index(known[-1]) + 1
+        found[METADATA_VERSION] = level_named("--metadata", metadata)
     for text in features:
         name, _, level = text.partition("=")
         if not level.strip().isdecimal():

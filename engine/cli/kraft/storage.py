@@ -2,12 +2,13 @@
 
     storage random-uuid                                     an id for a new cluster
     storage format -t ID -c server.properties               write meta.properties, and in it the id
-                   [-r 3.3] [-g]                            -g: leave formatted directories alone
+                   [-r 3.3-IV0] [-g]                        -g: leave formatted directories alone
     storage info -c server.properties                       show what is there, and what is wrong
 
 A node starts only in a directory that was formatted, with the id of its cluster: so a lost disk is
 no empty cluster. The file bootstrap.checkpoint has the first records of the metadata log: the level
-of `metadata.version`. The level here is 7 (3.3-IV3), which each release from 3.3 on reads.
+of `metadata.version`. It is 7 (3.3-IV3), which each release from 3.3 on reads, or with -r a lower
+one, from 3.3-IV0 on; `features upgrade` raises it later.
 """
 
 import sys
@@ -15,20 +16,15 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from engine.broker.wall_clock import clock
+from engine.cli.kraft.features import level_named, level_text
 from engine.cli.main import FAILED, UsageError
 from engine.config.properties import parse_properties
 from engine.errors import ApiException
 from engine.metadata.meta_properties import MetaProperties, claim, read_meta_properties
 from engine.model import id_text, parse_id
-from engine.raft.bootstrap import (
-    LEVEL,
-    LEVEL_NAME,
-    METADATA_VERSION,
-    format_directory,
-    random_id,
-)
+from engine.quorum_controller.feature_control import FIRST_WITH_FEATURES
+from engine.raft.bootstrap import LEVEL_NAME, METADATA_VERSION, format_directory, random_id
 
-RELEASES = ("3.3", LEVEL_NAME)
 ID_BYTES = 16
 
 
@@ -49,7 +45,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     format.add_argument(
         *("-r", "--release-version"), metavar="RELEASE", default=LEVEL_NAME,
-        help="of the first metadata.version: 3.3 (default: %(default)s)",
+        help="of the first metadata.version: 3.3-IV0 ... (default: %(default)s)",
     )  # fmt: skip
 
 
@@ -73,11 +69,7 @@ def log_directories(values: dict[str, str]) -> list[str]:
 
 
 def _format(options: Namespace, values: dict[str, str], directories: list[Path]) -> int:
-    if options.release_version not in RELEASES:
-        raise UsageError(
-            f"--release-version {options.release_version}: metadata.version {LEVEL} "
-            f"({LEVEL_NAME}) is the only level that is written here"
-        )
+    level = level_named("--release-version", options.release_version, FIRST_WITH_FEATURES)
     node_id, cluster_id = _node_id(values), _cluster_id(options.cluster_id)
     unformatted = []
     for directory in directories:
@@ -93,8 +85,10 @@ def _format(options: Namespace, values: dict[str, str], directories: list[Path])
     if not unformatted:
         print("All of the log directories are already formatted.")
     for directory in unformatted:
-        print(f"Formatting {directory} with {METADATA_VERSION} {LEVEL_NAME}.")
-        format_directory(directory, node_id, cluster_id, clock())
+        print(
+            f"Formatting {directory} with {METADATA_VERSION} {level_text(METADATA_VERSION, level)}."
+        )
+        format_directory(directory, node_id, cluster_id, clock(), level)
     return 0
 
 

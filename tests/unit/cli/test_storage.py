@@ -7,6 +7,8 @@ import pytest
 from engine.cli.dump_metadata import payload
 from engine.cli.main import FAILED, USAGE, main
 from engine.metadata.meta_properties import read_meta_properties
+from engine.metadata.records.brokers import FeatureLevelRecord
+from engine.raft.bootstrap import read_bootstrap
 from engine.raft.snapshot_records import decode_snapshot
 from engine.storage import checkpoints
 
@@ -45,6 +47,13 @@ def test_a_directory_is_formatted_and_shown(config, tmp_path, capsys):
     )
 
 
+@pytest.mark.parametrize(("release", "level"), [("3.3-IV0", 4), ("3.3-IV2", 6), ("3.3", 7)])
+def test_a_cluster_may_begin_at_an_older_level(release, level, config, tmp_path):
+    assert storage("format", "-t", ID, "-c", config, "--release-version", release) == 0
+    (record,) = read_bootstrap(tmp_path / "data" / "bootstrap.checkpoint")
+    assert record == FeatureLevelRecord(name="metadata.version", feature_level=level)
+
+
 def test_a_formatted_directory_is_left_alone(config, tmp_path, capsys):
     storage("format", "-t", ID, "-c", config)
     before = read_meta_properties(tmp_path / "data")
@@ -61,7 +70,8 @@ def test_a_formatted_directory_is_left_alone(config, tmp_path, capsys):
     ("words", "why"),
     [
         (("-t", "xyz"), "xyz does not appear to be a valid UUID"),
-        (("-t", ID, "-r", "3.9"), "metadata.version 7 .3.3-IV3. is the only level"),
+        (("-t", ID, "-r", "3.9"), "3.9: the levels that can be named are 3.3-IV0, 3.3-IV1"),
+        (("-t", ID, "-r", "3.0-IV1"), "3.0-IV1: the levels that can be named are 3.3-IV0"),
     ],
 )
 def test_a_wrong_option_is_refused(words, why, config, capsys):

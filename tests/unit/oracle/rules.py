@@ -63,6 +63,21 @@ def old_leader(it: Any) -> Hashable:
     return ("lost", False) if it.acks == "1" else ("silent", False)
 
 
+def record_kept(it: Any) -> Hashable:
+    if it.case == "both die":
+        return frozenset((it.leader, it.follower))
+    return frozenset((1, 2, 3) if it.case in ("alone, returns", "one copy") else ())
+
+
+def next_active(it: Any) -> Hashable:
+    leads = {"leader dies": it.follower, "leader returns": it.leader, "follower dies": it.leader}
+    return leads.get(it.case, NOBODY)
+
+
+def more_deaths(it: Any) -> Hashable:
+    return it.voters - it.dead - (it.voters // 2 + 1)
+
+
 def heard(it: Any) -> Hashable:
     isr = 3 - it.out
     if str(it.acks) not in ALL:
@@ -114,6 +129,7 @@ RULES: Mapping[str, Callable[[Any], Hashable]] = {
     rule.__name__.replace("_", "-"): rule
     for rule in (
         *(survivors, next_leader, readable, truncated, in_sync, epoch_after, old_leader, heard),
+        *(record_kept, next_active, more_deaths),
         *(copies, after_crash, torn_log, index_lookup, compacted, committed_reader, two_producers),
     )
 }

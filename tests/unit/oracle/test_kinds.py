@@ -20,7 +20,7 @@ FEW, MANY = 12, 1000
 # What an assignor does is its rule: tests/unit/assignors compares it with Kafka's own.
 WITHOUT_RULE = {"assigned", "moved"}
 # Numbers that differ in each situation: the belief in the right one is Kafka's rule itself.
-RULE_IS_BELIEF = {"index-lookup", "compacted", "truncated", "moved", "assigned"}
+RULE_IS_BELIEF = {"index-lookup", "compacted", "truncated", "moved", "assigned", "more-deaths"}
 
 
 def asked(name: str, count: int) -> Iterator[tuple[OracleQuestion, Situation]]:

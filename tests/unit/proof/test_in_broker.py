@@ -27,6 +27,10 @@ def test_each_rule_of_a_broker_takes_one_place(name: str, tmp_path: Path) -> Non
     assert len(differs) == 1
 
 
+def test_a_rule_that_is_judged_by_stories_goes_into_a_broker_too() -> None:
+    assert "shrink-the-isr" in real_names()
+
+
 def test_rules_of_different_parts_go_together(tmp_path: Path) -> None:
     files = {name: naive(name, tmp_path) for name in ("elect-a-leader", "truncate", "two-phases")}
     rules = real_rules(files)
@@ -39,7 +43,7 @@ def test_rules_of_different_parts_go_together(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("names", "told"),
     [
-        (["compact"], "The rule compact is not one of a broker"),
+        (["compact"], "No broker of a cluster takes the rule compact: it is judged without one"),
         (["truncate", "join-the-isr"], "The rule join-the-isr changes the replicas, as another"),
     ],
 )

@@ -11,6 +11,7 @@ from widgets.cluster_view import ClusterView
 from widgets.oracle.sections import lab_links
 from widgets.oracle.view import Oracle
 from widgets.progress.record import TaskPlace
+from widgets.quorum.view import QuorumView
 from widgets.replay.situation_run import SituationTrace
 
 SEED, COUNT = 7, 12
@@ -46,6 +47,32 @@ def test_a_question_tells_no_outcome_until_it_is_answered(oracle: Oracle) -> Non
     assert "✓ so it was, as you said" in words(oracle)
     assert oracle.about == "1 of 1 right"
     assert oracle.said == oracle.question.verdict(right)
+
+
+def test_a_run_of_controllers_begins_at_the_question_and_is_only_looked_at() -> None:
+    oracle = Oracle(SEED, len(KINDS))
+    places = {oracle._question(it).kind: it for it in range(len(KINDS))}
+    oracle.turn_to(places["next-active"])
+    said(oracle, "answer", 0)
+    assert "step_through" in buttons(oracle)
+    said(oracle, "step_through")
+    assert isinstance(oracle.film, QuorumView)
+    began = oracle.film.head
+    assert began is not None
+    assert 0 < began < oracle.film.end
+    assert "wait" not in buttons(oracle)
+    acts = {act.name for it in oracle.picture.all() for act in it.acts} if oracle.picture else set()
+    assert acts.isdisjoint({"kill", "pause", "isolate"})
+    said(oracle, "forward")
+    assert oracle.film.head is not None
+    assert oracle.film.head > began
+    said(oracle, "live")  # the end of the run
+    assert oracle.film.head is None
+    assert not oracle.poll()
+    oracle.turn_to(places["more-deaths"])
+    said(oracle, "answer", 0)
+    assert "step_through" not in buttons(oracle)
+    oracle.close()
 
 
 def test_a_wrong_answer_is_told_with_its_belief_and_the_section(oracle: Oracle) -> None:
