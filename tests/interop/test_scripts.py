@@ -3,6 +3,7 @@
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +14,7 @@ import pytest
 from engine import KafkaHome
 from engine.cli.main import main
 from engine.cluster.cluster import Cluster
-from engine.cluster.ports import port_taken
+from engine.cluster.ports import HOST, port_taken
 from engine.cluster.scripts.kafka_home import COMMANDS, SERVER, ZOOKEEPER, _running
 from tests.interop.shell import ROOT
 from tests.interop.watch import until
@@ -218,6 +219,16 @@ def test_the_end_of_a_cluster_is_the_end_of_what_its_scripts_started(
     log = (tmp_path / "logs" / "server.log").read_text()
     assert "ready broker=0" in log
     assert "Traceback" not in log
+
+
+def test_no_other_program_gets_a_port_before_the_server_is_started(home: KafkaHome) -> None:
+    for port in (home.port, home.zookeeper_port):
+        with socket.socket() as other, pytest.raises(OSError, match="in use"):
+            other.bind((HOST, port))
+        assert not port_taken(port)  # as our servers bind it
+    home.stop()
+    with socket.socket() as other:
+        other.bind((HOST, home.port))
 
 
 @pytest.mark.parametrize("script", COMMANDS)

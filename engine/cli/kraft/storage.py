@@ -25,8 +25,6 @@ from engine.model import id_text, parse_id
 from engine.quorum_controller.feature_control import FIRST_WITH_FEATURES
 from engine.raft.bootstrap import LEVEL_NAME, METADATA_VERSION, format_directory, random_id
 
-ID_BYTES = 16
-
 
 def add_arguments(parser: ArgumentParser) -> None:
     actions = parser.add_subparsers(dest="action", required=True, metavar="format|info|random-uuid")
@@ -85,9 +83,8 @@ def _format(options: Namespace, values: dict[str, str], directories: list[Path])
     if not unformatted:
         print("All of the log directories are already formatted.")
     for directory in unformatted:
-        print(
-            f"Formatting {directory} with {METADATA_VERSION} {level_text(METADATA_VERSION, level)}."
-        )
+        named = level_text(METADATA_VERSION, level)
+        print(f"Formatting {directory} with {METADATA_VERSION} {named}.")
         format_directory(directory, node_id, cluster_id, clock(), level)
     return 0
 
@@ -101,7 +98,7 @@ def _node_id(values: dict[str, str]) -> int:
 
 def _cluster_id(text: str) -> str:
     try:
-        if len(parse_id(text).bytes) == ID_BYTES and id_text(parse_id(text)) == text:
+        if id_text(parse_id(text)) == text:
             return text
     except ValueError:
         pass

@@ -19,6 +19,8 @@ whatever way that ends: the system releases its lock. Where nobody holds the loc
 until it is stopped, as Kafka's would.
 Invariant: a stop script ends no process but those that were started from its own directory. A lock
 on the file with the process id shows that the process is still the one that has written it.
+Invariant: no other program gets a port of config/ before the server is started: it is bound, and
+nobody listens.
 """
 
 import fcntl
@@ -26,6 +28,7 @@ import os
 import shlex
 import shutil
 import signal
+import socket
 import sys
 import time
 import weakref
@@ -35,7 +38,7 @@ from pathlib import Path
 from typing import Self
 
 from engine.cluster import defaults
-from engine.cluster.ports import HOST, free_port
+from engine.cluster.ports import HOST, bound, free_port, port_taken
 from engine.cluster.scratch import Scratch
 from engine.config.properties import properties_text
 from engine.errors import invalid_request
@@ -82,6 +85,7 @@ class KafkaHome:
         self.port = port or free_port()
         self.zookeeper_port = zookeeper_port or free_port()
         self._owner: int | None = None  # the descriptor of the lock
+        self._reserved: list[socket.socket] = []
 
     @property
     def bootstrap(self) -> str:
@@ -143,6 +147,8 @@ class KafkaHome:
             os.close(owner)
             raise invalid_request(f"another process has made {self.path}, and still runs")
         self._owner = owner
+        ports = self.port, self.zookeeper_port  # of one that is taken, a script tells
+        self._reserved = [bound(port) for port in ports if not port_taken(port)]
         _open.add(self)
 
     def stop(self) -> None:
@@ -156,6 +162,8 @@ class KafkaHome:
 
     def _give_up(self) -> None:
         _open.discard(self)
+        while self._reserved:
+            self._reserved.pop().close()
         if self._owner is not None:
             os.close(self._owner)
             self._owner = None
