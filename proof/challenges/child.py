@@ -4,7 +4,8 @@
                             └──> an attempt that takes ATTEMPT_S ends the process, with a traceback
 
 The guard stops an endless loop after so many steps, but not one that catches everything (a bare
-`except:`), nor one inside a built-in function. Those end with the process.
+`except:`), nor one inside a built-in function. Those end with the process. A browser tab has no
+processes: there it is judged here, and what does not end is the tab's to stop.
 """
 
 import faulthandler
@@ -15,6 +16,7 @@ from multiprocessing import get_context
 from multiprocessing.connection import Connection
 from typing import IO, Any
 
+from engine.browser import IN_BROWSER
 from proof.challenges.challenge import (
     SEEDS,
     AttemptStart,
@@ -40,6 +42,8 @@ def judge_apart(
     attempt_s: float = ATTEMPT_S,
 ) -> Score:
     """As `judge`; a rule that does not come to an end is one more that fails by itself."""
+    if IN_BROWSER:
+        return judge(challenge, rule, first=first, seeds=seeds, say=say)
     check_methods(challenge, rule)
     context = get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
