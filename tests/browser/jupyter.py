@@ -109,7 +109,7 @@ def darken(page: Page) -> None:
     """The system goes dark, and JupyterLab with it. The next page begins with the light one."""
     page.emulate_media(color_scheme="dark")
     expect(page.locator("body")).to_have_attribute("data-jp-theme-light", "false")
-    expect(page.locator(".jp-Splash")).to_have_count(0)  # JupyterLab shows it meanwhile
+    expect(page.locator("#jupyterlab-splash")).to_have_count(0)  # JupyterLab shows it meanwhile
 
 
 class Notebook:
