@@ -1,6 +1,7 @@
 """The oracle and a challenge in JupyterLab: played by keyboard alone, light and dark."""
 
 import inspect
+import re
 
 import pytest
 from playwright.sync_api import Locator, Page, expect
@@ -13,6 +14,7 @@ from tests.unit.proof import decision_rules, rules
 
 pytestmark = pytest.mark.timeout(400)
 JUDGED = 200_000  # ms in which a rule is surely judged
+QUESTIONS, WITH_A_RUN = 20, 7  # of the exam of seed 7: how many, and one that has a run
 TABS = 40  # to get from a button to the next one that is wanted
 NAIVE = """class Mine:
     def stays(self, offset, latest, is_tombstone, is_old):
@@ -63,44 +65,58 @@ def photograph(page: Page, what: Locator, name: str) -> None:
 
 
 def test_an_exam_is_taken_by_keyboard(page: Page) -> None:
-    """Answer, look at the run step by step, go on; the dots keep the score."""
+    """From the first question to the score; the run of one of them is looked at, step by step."""
     lesson = Lesson(page, "oracle")
     output = lesson.run("Oracle(seed=7")
     stage = output.locator(".lab-stage")
     expect(stage.locator("svg.lab-scene")).to_be_visible()
     next_one = stage.get_by_role("button", name="next question")
     next_one.focus()
-    for _ in range(6):  # the seventh has a run
+    for question in range(1, QUESTIONS + 1):
+        expect(stage).to_contain_text(f"{question} of {QUESTIONS}")
+        arrow_to_answer(page)
         page.keyboard.press("Enter")
-        tab_to(page, next_one)
-    expect(stage).to_contain_text("7 of 20")
-    arrow_to_answer(page)
-    page.keyboard.press("Enter")
-    expect(stage).to_contain_text("so it was")
-    run = stage.get_by_role("button", name="step through the run")
-    run.focus()
+        expect(stage).to_contain_text("so it was")
+        if question == WITH_A_RUN:
+            step_through(page, stage)
+        last = stage.get_by_role("button", name="the score")
+        tab_to(page, last if question == QUESTIONS else next_one)
+        page.keyboard.press("Enter")
+    expect(stage).to_contain_text(re.compile(rf"\d+ of {QUESTIONS} right"))
+    photograph(page, stage, "oracle_score")
+
+
+def step_through(page: Page, stage: Locator) -> None:
+    """Open the run of a question, go a step forward in it, and close it."""
+    tab_to(page, stage.get_by_role("button", name="step through the run"))
     page.keyboard.press("Enter")
     expect(stage).to_contain_text("ZooKeeper")
-    forward = stage.get_by_role("button", name="a step forward")
-    tab_to(page, forward)
+    tab_to(page, stage.get_by_role("button", name="a step forward"))
     page.keyboard.press("Enter")
     expect(stage).to_contain_text("What happened")
     photograph(page, stage, "oracle")
+    tab_to(page, stage.get_by_role("button", name="close the run"))
+    page.keyboard.press("Enter")
 
 
 def test_a_rule_breaks_and_then_holds(page: Page) -> None:
-    """The naive rule is told in a sentence; the right one holds, and the board knows it."""
+    """The naive rule is told in a sentence; the right one holds, and the board knows it. The rule
+    is written by keyboard alone."""
     lesson = Lesson(page, "challenges")
     board = lesson.run("ChallengeBoard()").locator(".lab-stage")
     expect(board).to_contain_text("0 of 15 hold")
     lesson.run('Chapter("compact")')
+    for key in ("Escape", "ArrowDown", "Enter"):  # out of this cell, and into the next one
+        page.keyboard.press(key)
     cell = lesson.go_to("is_tombstone, is_old")
     for code, told in ((NAIVE, "Broken: "), (RIGHT, "It holds.")):
-        cell.locator(".cm-content").fill(code)
+        page.keyboard.press("Control+A")
+        page.keyboard.insert_text(code)
         page.keyboard.press("Control+Enter")
         stage = cell.locator(".jp-OutputArea .lab-stage")
         expect(stage).to_contain_text(told, timeout=JUDGED)
         photograph(page, stage, f"challenge_{told[:2].strip()}")
+        page.keyboard.press("Enter")  # into the cell again
     lesson.go_to("ChallengeBoard()")
     expect(board).to_contain_text("1 of 15 hold", timeout=JUDGED)
     photograph(page, board, "challenge_board")
