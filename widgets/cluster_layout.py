@@ -35,6 +35,7 @@ SIGNS_LINE = 490  # on one line
 SERVER, SERVER_LEAST, SERVER_HIGH = 168, 88, 62  # of a ZooKeeper server's card
 SERVERS = 58  # where these begin, below the upper edge of ZooKeeper's card
 LEVEL = 84  # where neighbours are linked, below the upper edge of their cards
+BELOW = 12  # from the cards to words about such a link
 
 
 class Box(NamedTuple):
@@ -271,13 +272,12 @@ class ClusterLayout:
         that."""
         return 24 * abs(self.brokers.index(one) - self.brokers.index(other))
 
-    def middle(self, one: int, other: int) -> tuple[float, float]:
-        """Of the way between two."""
+    def words(self, one: int, other: int) -> tuple[float, float]:
+        """Where words about their link are centred. Between neighbours there is no room for them:
+        they stand below."""
         here, there = self.box(one), self.box(other)
-        x = (here.middle + there.middle) / 2
-        if self.straight(one, other):
-            return x, here.y + min(LEVEL, here.height / 2)
-        return x, here.bottom + 0.75 * self.dip(one, other)
+        depth = BELOW if self.straight(one, other) else 0.75 * self.dip(one, other)
+        return (here.middle + there.middle) / 2, here.bottom + depth
 
     def written(self, broker: int) -> str:
         """From the producers to a leader."""

@@ -50,14 +50,13 @@ def _link(moment: ViewMoment, plan: ClusterLayout, one: int, other: int) -> Scen
         look, words = "slow", f"{wrong.delay_ms} ms"
     elif down:
         look = "quiet away"
-    way, (x, y) = plan.way(one, other), plan.middle(one, other)
+    way = plan.way(one, other)
     shapes = [path("way", way, look=look), path("reach", way, look="reach")]
     label = f"link between broker {one} and broker {other}: {words or 'whole'}"
     if wrong and wrong.cut:
         label = " ".join([f"{label}.", *follows(moment, str(one), str(other))])
     if words:
-        lines = words.split() if plan.straight(one, other) else [words]
-        shapes += _pill(x, y, lines, "tiny bad" if wrong and wrong.cut else "tiny")
+        shapes += _pill(*plan.words(one, other), words, wrong is not None and wrong.cut)
     acts = _acts(moment, f"{one}-{other}", bool(wrong))
     return group(f"link {one}-{other}", 0, 0, shapes, label=label, acts=acts)
 
@@ -87,7 +86,7 @@ def _session(moment: ViewMoment, plan: ClusterLayout, broker: int) -> SceneShape
     way = plan.session(broker)
     shapes = [path("way", way, look=look), path("reach", way, look="reach")]
     if words:
-        shapes += _pill(*plan.pill(broker), [words], "tiny bad" if wrong and wrong.cut else "tiny")
+        shapes += _pill(*plan.pill(broker), words, wrong is not None and wrong.cut)
     label = f"session of broker {broker} with {WITH[end]}: {words or 'alive'}"
     if wrong and wrong.cut:
         label = " ".join([f"{label}.", *follows(moment, str(broker), end)])
@@ -95,16 +94,12 @@ def _session(moment: ViewMoment, plan: ClusterLayout, broker: int) -> SceneShape
     return group(f"session {broker}", 0, 0, shapes, label=label, acts=acts)
 
 
-def _pill(x: float, y: float, lines: list[str], look: str = "tiny") -> list[SceneShape]:
-    """A text on a link; between neighbours there is room only for one below the other."""
-    width, height = max(width_of(each, 11) for each in lines) + 10, 13 * len(lines) + 6
-    top = y - height / 2
+def _pill(x: float, y: float, words: str, is_cut: bool) -> list[SceneShape]:
+    """A text on a link."""
+    width = width_of(words, 11) + 10
     return [
-        rect("pill", x - width / 2, top, width, height, 7, look="paper"),
-        *(
-            text(f"words {place}", x, top + 13 + 13 * place, each, ABOUT, look=look)
-            for place, each in enumerate(lines)
-        ),
+        rect("pill", x - width / 2, y - 9.5, width, 19, 7, look="paper"),
+        text("words", x, y + 3.5, words, ABOUT, look="tiny bad" if is_cut else "tiny"),
     ]
 
 

@@ -64,7 +64,7 @@ def test_it_says_what_follows_from_a_cut_link(pages: Callable[[], Page], width: 
     expect(cost).to_contain_text("What follows")
     for theme, colour in VERMILION.items():
         shown.darken(theme == "dark")
-        for key, ink in (("way", "stroke"), ("words 0", "fill")):
+        for key, ink in (("way", "stroke"), ("words", "fill")):
             drawn = link.locator(f'[data-key="{key}"]')
             assert drawn.evaluate(f"it => getComputedStyle(it).{ink}") == colour
         assert shown.unreadable() == []

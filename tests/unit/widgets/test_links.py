@@ -48,9 +48,12 @@ def test_what_is_wrong_is_said_in_words_and_by_the_line(wrong, label, look):
     assert [act.name for act in link.acts] == ["heal"]
 
 
-def test_between_neighbours_words_stand_one_below_the_other():
+def test_of_neighbours_the_line_stays_in_sight():
     link = drawn(Cluster(links=[LinkState("1", "2", False, 300)]))["link 1-2"]
-    assert [part.content for part in link.content if part.kind == "text"] == ["300", "ms"]
+    (pill,) = [part for part in link.content if part.kind == "rect"]
+    assert words(link) == "300 ms"
+    (line,) = [part for part in link.content if part.key == "way"]
+    assert pill.where[1] > float(line.content.split("L")[0].split()[1])
 
 
 def test_a_session_outlives_its_broker_for_a_while():

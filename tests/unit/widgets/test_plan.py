@@ -54,4 +54,12 @@ def test_in_one_row_every_two_are_linked(count):
 def test_arcs_end_above_the_clients(count):
     plan = ClusterLayout(tuple(range(1, count + 1)), 78)
     for one, other in plan.pairs():
-        assert plan.middle(one, other)[1] < plan.clients
+        assert plan.words(one, other)[1] < plan.clients
+
+
+@pytest.mark.parametrize("width", [374, 600, 748, 1000])
+def test_words_about_a_link_stand_below_the_cards(width):
+    """Between two cards there is no room for them."""
+    plan = ClusterLayout((1, 2, 3), 78, width)
+    for one, other in plan.pairs():
+        assert plan.words(one, other)[1] > plan.box(one).bottom + 9
