@@ -261,7 +261,10 @@ class MoreDeaths(Situation):
     """Some controllers are dead. How many more may die?"""
 
     level, idea, section = 1, "quorum", "kraft#four-text"
-    SIZES = tuple((size, dead) for size in range(3, 8) for dead in range((size + 1) // 2))
+    SIZES = (
+        *((3, 0), (4, 0), (5, 0), (5, 1), (5, 2), (6, 0)),
+        *((6, 1), (6, 2), (7, 0), (7, 1), (7, 2), (7, 3)),
+    )
 
     def __init__(self, chance: Random) -> None:
         super().__init__(chance)
