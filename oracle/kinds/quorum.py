@@ -28,13 +28,14 @@ class QuorumSituation(Situation):
         self.leader, self.follower, self.other = chance.sample([1, 2, 3], 3)
 
     def begin(self, timing: int) -> SimulatedQuorum:
+        """A quorum in which `leader` leads, and all have one record."""
         quorum = SimulatedQuorum(seed=timing + 1, delay_ms=DELAYS_MS[timing])
         for _ in range(TRIES):
             quorum.until(lambda: quorum.leader)
             if quorum.leader == self.leader:
                 break
             assert quorum.leader is not None
-            quorum.isolate(quorum.leader)
+            quorum.isolate(quorum.leader)  # so that one of the others is elected
             quorum.run(LONG_S)
             quorum.heal()
             quorum.run(LONG_S)
