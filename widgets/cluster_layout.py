@@ -273,8 +273,8 @@ class ClusterLayout:
         return 24 * abs(self.brokers.index(one) - self.brokers.index(other))
 
     def words(self, one: int, other: int) -> tuple[float, float]:
-        """Where words about their link are centred. Between neighbours there is no room for them:
-        they stand below."""
+        """Where words about the link of two brokers are centred. Between neighbours there is no
+        room for them: they stand below."""
         here, there = self.box(one), self.box(other)
         depth = BELOW if self.straight(one, other) else 0.75 * self.dip(one, other)
         return (here.middle + there.middle) / 2, here.bottom + depth

@@ -33,7 +33,7 @@ _scratches = list[Scratch]()
 
 
 def _mend(cluster: Cluster) -> None:
-    """As new; a controller whose disk an exercise has taken gets another one."""
+    """Make a cluster as new; a controller whose disk an exercise has taken gets another one."""
     found = {number: cluster.data / name_of(number) for number in cluster.state().controllers}
     known = [it for it in map(read_meta_properties, found.values()) if it is not None]
     for number, directory in found.items():
@@ -77,7 +77,7 @@ def fenced(cluster: Cluster) -> list[int]:
 
 
 def pids(cluster: Cluster) -> dict[int, int]:
-    """The process of each node."""
+    """The process id of each broker and controller, by its node id."""
     state = cluster.state()
     return {node: it.pid for node, it in [*state.brokers.items(), *state.controllers.items()]}
 

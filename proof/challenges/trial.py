@@ -38,7 +38,7 @@ class RuleTrial(Protocol):
 
     @property
     def put(self) -> Put | None:
-        """The rule into a broker; None: no broker has it, only one part or a client."""
+        """What puts the rule into a broker; None: no broker has it, only one part or a client."""
         ...
 
     @property

@@ -53,7 +53,7 @@ class FilmStage(SceneWidget):
         film.stop_at(run.start + at - trace[0].at)
 
     def open_quorum(self, quorum: SimulatedQuorum, at: int) -> None:
-        """The same for controllers alone; the run is over."""
+        """Show below a run of controllers that is over, at this many ms after its start."""
         self.close_film()
         self.film = film = QuorumView(quorum, is_over=True)
         film.fit(self.width)

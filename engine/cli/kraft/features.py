@@ -70,7 +70,7 @@ def level_text(feature: str, level: int) -> str:
 
 
 def level_named(option: str, name: str, least: int = 1) -> int:
-    """3.3-IV0 is level 4; 3.3 is the last of its levels, 7."""
+    """The level that a name means: 3.3-IV0 is 4, and 3.3 is the last of its levels, 7."""
     known = LEVELS[least - 1 :]
     found = [level for level in known if level == name or level.startswith(f"{name}-")]
     if not found:
