@@ -1,11 +1,11 @@
 """The client of a debug server, of a broker or a controller (engine.broker.debug.control_server).
 
     send(request, callback)   `callback` gets the response when it arrives
-    receive(clients, 0.3)     until all responses are here, or the time is over
+    receive(clients, 0.3)     until all responses are here, or their requests are so old
 
 A paused broker answers after it is resumed, a killed one never. Responses come in the order of the
-requests, so a late response is not lost: its callback is called when it arrives. A client that
-was late is waited for again only when it has caught up.
+requests, so a late response is not lost: its callback is called when it arrives. The time counts
+from the oldest request without a response: who is silent is waited for once, not at each call.
 
 A restarted broker has another token. The requests that its previous process did not answer are
 dropped.
@@ -33,17 +33,21 @@ class DebugClient:
         self.number = number  # the node's
         self.starts = 0  # how many processes of this broker we have connected to
         self.connects = 0  # how often we have connected
-        self.late = False  # a response did not come within the timeout
         self._file = file
         self._token = ""
         self._socket: socket.socket | None = None
         self._partial = bytearray()
-        self._pending: deque[Callback] = deque()
+        self._pending: deque[tuple[float, Callback]] = deque()  # with the times of the requests
 
     @property
     def pending(self) -> bool:
         """Whether a response is still to come."""
         return bool(self._pending)
+
+    @property
+    def waits_since(self) -> float:
+        """When the oldest request without a response was sent."""
+        return self._pending[0][0]
 
     def fileno(self) -> int:
         assert self._socket is not None
@@ -59,7 +63,7 @@ class DebugClient:
         except OSError:
             self.close()
             return False
-        self._pending.append(callback)
+        self._pending.append((time.monotonic(), callback))
         return True
 
     def read(self) -> None:
@@ -76,9 +80,9 @@ class DebugClient:
         for line in lines:
             whole = bytes(self._partial) + line
             self._partial.clear()
-            self._pending.popleft()(json.loads(whole))
+            _, callback = self._pending.popleft()
+            callback(json.loads(whole))
         self._partial += rest
-        self.late = self.late and self.pending
 
     def close(self) -> None:
         if self._socket is not None:
@@ -86,7 +90,6 @@ class DebugClient:
             self._socket = None
         self._pending.clear()
         self._partial.clear()
-        self.late = False
 
     def open(self) -> bool:
         """Connect, unless we are connected; False if the broker can't be reached."""
@@ -120,21 +123,15 @@ class DebugClient:
         return is_open
 
 
-def receive(clients: Iterable[DebugClient], timeout: float) -> None:
-    """Take responses until none is missing, except those of late clients, or the time is over."""
-    deadline = time.monotonic() + timeout
-    waiting = [client for client in clients if client.pending]
-    while waiting:
-        in_time = any(not client.late for client in waiting)
-        left = max(deadline - time.monotonic(), 0) if in_time else 0
+def receive(clients: Iterable[DebugClient], patience: float) -> None:
+    """Take responses until none is missing, or the oldest request of each client is so old."""
+    while waiting := [client for client in clients if client.pending]:
+        left = max(client.waits_since for client in waiting) + patience - time.monotonic()
         with selectors.DefaultSelector() as selector:
             for client in waiting:
                 selector.register(client, selectors.EVENT_READ, client)
-            ready = selector.select(left)
+            ready = selector.select(max(left, 0))
         if not ready:
             break
         for key, _ in ready:
             key.data.read()
-        waiting = [client for client in waiting if client.pending]
-    for client in waiting:
-        client.late = True

@@ -1,8 +1,9 @@
 """Collects state and events from all brokers and controllers, through their debug servers.
 
-`state` and `events` ask all of them at once, and do not wait for one that does not answer. They may
-be called from several threads: from a recorder's and from the notebook's. A broker of Apache Kafka
-has no debug server: a reporter asks for its state, and it has no events.
+`state` and `events` ask all of them at once, and do not wait for one that does not answer. For its
+events they wait longer: they are to explain what a state has shown. Both may be called from several
+threads: from a recorder's and from the notebook's. A broker of Apache Kafka has no debug server: a
+reporter asks for its state, and it has no events.
 """
 
 import threading
@@ -19,7 +20,8 @@ from engine.cluster.state import ClusterState, LinkState, Status, now
 from engine.cluster.state_merger import ProcessState, StateMerger
 from engine.errors import ApiException, ErrorCode, invalid_request
 
-STATE_WAIT_S = 0.25  # to wait for a broker that answered the last time
+STATE_WAIT_S = 0.25  # to wait for a node's state,
+EVENTS_WAIT_S = 2.0  # and for its events
 REQUEST_WAIT_S = 5.0  # for a broker to do what was requested
 BATCH = 2000  # events requested at a time,
 ROUNDS = 10  # so many times in a row
@@ -80,10 +82,11 @@ class Observer:
         with self._lock:
             clients = [self._client(each) for each in brokers if each not in self._reporters]
             for _ in range(ROUNDS):
+                receive(clients, EVENTS_WAIT_S)  # what was asked before
                 for client in clients:
                     if not client.pending and client.open():
                         self._request_events(client)
-                receive(clients, STATE_WAIT_S)
+                receive(clients, EVENTS_WAIT_S)
                 if not any(client.number in self._full for client in clients):
                     break
             self._stream.merge()
@@ -111,8 +114,7 @@ class Observer:
             while not client.send(request, answers.append) and time.monotonic() < deadline:
                 time.sleep(RETRY_S)  # it is just starting
             while wait and not answers and client.pending and time.monotonic() < deadline:
-                client.late = False
-                receive([client], deadline - time.monotonic())
+                receive([client], deadline - client.waits_since)
         if wait and not answers:
             raise ApiException(ErrorCode.request_timed_out, f"broker {broker} does not answer")
         if wait and "error" in answers[0]:

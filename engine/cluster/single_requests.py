@@ -65,12 +65,12 @@ def produce(
     return RawResponse(broker, ErrorCode(answer.error_code), answer.base_offset)
 
 
-def produce_request(topic: str, value: str, partition: int = 0) -> Body:
+def produce_request(topic: str, value: str, partition: int = 0, acks: int = 1) -> Body:
     batch = records.encode([Record(0, 0, None, value.encode())])
     row = Body(index=partition, records=batch)
     return Body(
         transactional_id=None,
-        acks=1,
+        acks=acks,
         timeout=REQUEST_TIMEOUT,
         topic_data=(Body(name=topic, partition_data=(row,)),),
     )

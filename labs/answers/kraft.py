@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 
 from engine import Cluster
+from engine.client.admin.values import AlterConfigOpType, ConfigEntry, ConfigResource
 from engine.cluster.state import now
 from engine.metadata.meta_properties import read_meta_properties
 from engine.raft.bootstrap import format_directory
@@ -27,6 +28,23 @@ def resigned(quorum: SimulatedQuorum) -> None:
     assert quorum.leader is not None
     quorum.isolate(quorum.leader)
     quorum.run(1)
+
+
+def taken_back(cluster: Cluster, topic: str) -> None:
+    """The producer hears what is wrong, and each of these errors is about one setting. Without it
+    the topic has the default, and the record of that has no value."""
+    blamed = {
+        "INVALID_RECORD": "cleanup.policy",  # a compacted topic takes no record without a key
+        "MSG_SIZE_TOO_LARGE": "max.message.bytes",
+        "NOT_ENOUGH_REPLICAS": "min.insync.replicas",
+    }
+    errors = list[str]()
+    producer = cluster.producer({"acks": "all", "retries": 0})
+    producer.produce(topic, "x" * 200, on_delivery=lambda error, _: errors.append(error.name()))
+    producer.flush()
+    setting = ConfigEntry(blamed[errors[0]], "", incremental_operation=AlterConfigOpType.DELETE)
+    resource = ConfigResource("topic", topic, incremental_configs=[setting])
+    cluster.admin.incremental_alter_configs([resource])[resource].result()
 
 
 def timeouts(slowest: int, wait: int) -> Mapping[str, int]:

@@ -107,8 +107,11 @@ LABS: Mapping[str, Lab] = MappingProxyType(
             "kraft",
             [
                 Exercise("exercise-1", "try-1", "up_to_date", 2),
-                Exercise("exercise-2", "try-2", "committed", 3),
+                Exercise("exercise-2", "try-2", "committed", 2),
                 Exercise("exercise-3", "exercise-3-try", "resigned", 1, "resigned(mine)"),
+                Exercise(
+                    "exercise-6", "exercise-6-try", "taken_back", 1, "taken_back(cluster, topic)"
+                ),
                 Exercise("exercise-4", "try-4", "timeouts", 2),
                 Exercise("exercise-5", "exercise-5-try", "disk_lost", 2, "disk_lost(cluster)"),
             ],

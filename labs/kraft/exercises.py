@@ -3,20 +3,27 @@
 up_to_date   a function, compared with what the engine's controllers vote
 committed    a function, compared with the leader's high watermark
 resigned     with the mouse: a leader that gives up by itself
+planted      by command: a setting is found by what it does, and taken back
 timeouts     a function, whose timeouts go into quorums on two networks
 disk_lost    by command: a controller that has lost its disk votes again
 """
 
 from collections.abc import Mapping, Sequence
 from itertools import product
+from random import Random
 from statistics import median
 from typing import NamedTuple
 
+from lab import configure
+
 from engine import Cluster
+from engine.cluster import single_requests
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState, Status
+from engine.errors import ErrorCode
 from engine.raft.leader import majority_end
 from engine.raft.model import OffsetAndEpoch, QuorumConfig
+from engine.wire.apis import Api
 from kraft.shared import active
 from proof.quorum.film import QuorumEvent
 from proof.quorum.simulated_quorum import SimulatedQuorum
@@ -37,6 +44,21 @@ NETWORKS = {(50, 300): 1900, (10, 60): 800}  # what a message takes, and a failo
 WAIT_MS = 500  # how long a leader keeps a Fetch
 QUORUMS = 12  # on each network
 SETTLE_S, CALM_S = 3.0, 20.0  # in which nobody stands for election
+
+TOPICS = "bowls", "forks", "ladles"
+USUAL = {  # refuses nothing
+    "compression.type": "producer",
+    "max.message.bytes": "500000",
+    "min.insync.replicas": "2",
+    "retention.ms": "86400000",
+    "segment.bytes": "50000000",
+}
+MISTAKES = {  # each refuses the record of a producer that has no keys, and waits for acks=all
+    "cleanup.policy": "compact",
+    "max.message.bytes": "100",
+    "min.insync.replicas": "4",
+}
+RECORD = "x" * 200
 
 
 def up_to_date() -> Trial:
@@ -122,6 +144,40 @@ def resigned(quorum: SimulatedQuorum) -> Check:
         WatchedQuorum(quorum),
         has_resigned,
         hint="A leader that nobody fetches from can commit nothing.",
+    )
+
+
+def planted(cluster: Cluster, mistake: str = "") -> str:
+    """Many settings of three topics, one after the other, and one of them is a mistake. Returns the
+    topic that has it."""
+    chance = Random()
+    topics = [cluster.topic(name) for name in TOPICS]
+    wrong = topics[0], mistake or chance.choice([*MISTAKES])
+    changes = {(topic, name): value for topic in topics for name, value in USUAL.items()}
+    changes[wrong] = MISTAKES[wrong[1]]
+    for topic, name in chance.sample([*changes], len(changes)):
+        configure(cluster, topic, **{name: changes[topic, name]})
+    return topics[0]
+
+
+def taken_back(cluster: Cluster, topic: str) -> Check:
+    request = single_requests.produce_request(topic, RECORD, acks=-1)
+
+    def is_stored(state: ClusterState, events: Sequence[ClusterEvent]) -> str:
+        leader = state.partitions[topic, 0].leader
+        try:
+            answer = single_requests.ask(cluster, leader, Api.PRODUCE, request)
+        except (KeyError, OSError):
+            return f"{topic} has no leader that answers"
+        code = ErrorCode(answer.responses[0].partition_responses[0].error_code)
+        return f"a producer of {topic} hears {code.name.upper()}" if code else ""
+
+    return Check(
+        f"One change too many: find it, and take it back. A record of {topic} is stored again",
+        cluster,
+        is_stored,
+        hint="What does the error say: what is wrong with the record, or with the topic? Which "
+        "kinds of records say how a topic is configured?",
     )
 
 

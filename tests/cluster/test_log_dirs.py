@@ -108,7 +108,7 @@ def test_other_replicas_take_over(cluster: Cluster, fail: Callable[[Path, str], 
     assert len(cluster.write(topic, values[15:], key=key, enable_idempotence=True)) == 15
     until(lambda: cluster.leader(topic) not in (1, -1) and 1 not in cluster.isr(topic))
     assert cluster.read(topic) == values
-    (found,) = events(cluster, "directory.offline")[before:]
+    (found,) = until(lambda: events(cluster, "directory.offline")[before:])
     assert found["directory"] == str(disk)
     output = cluster.child(1).output()
     assert f"directory.offline {{'directory': '{disk}'" in output

@@ -36,6 +36,7 @@ SIMULATED = {  # sections that need no cluster: from their first cell to their l
 REAL = {
     "format": ("format-predict", "format", "format-outcome", "format-view"),
     "topic": ("topic-predict", "topic-view", "topic", "topic-outcome", "topic-log"),
+    "planted": ("exercise-6",),
     "active": ("active-predict", "active-view", "active", "active-outcome"),
     "fenced": ("fenced-predict", "fenced", "fenced-outcome"),
     "twins": ("twins-clusters", "twins-zookeeper", "twins-quorum", "twins"),
@@ -119,6 +120,25 @@ def test_a_lost_disk_is_made_good_by_the_answer_and_by_the_next_section(reader: 
     reader.through("exercise-5")  # and nobody makes it good
     whole = lab("kraft.shared").cluster()
     assert all(it.status is Status.UP for it in whole.state().controllers.values())
+
+
+@pytest.mark.advanced
+@pytest.mark.timeout(300)
+def test_each_mistake_is_refused_in_its_own_way_and_taken_back_by_the_answer(
+    reader: Reader,
+) -> None:
+    reader.through("exercise-6")
+    exercises, cluster = lab("kraft.exercises"), reader.names["cluster"]
+    heard = []
+    for mistake in exercises.MISTAKES:
+        topic = exercises.planted(cluster, mistake)
+        check = exercises.taken_back(cluster, topic)
+        heard.append(check.missing)
+        assert not check.check()
+        lab("answers.kraft").taken_back(cluster, topic)
+        lab("lab").until("a record is stored", check.check)
+    errors = ("INVALID_RECORD", "MESSAGE_TOO_LARGE", "NOT_ENOUGH_REPLICAS")
+    assert [it.rpartition(" ")[2] for it in heard] == [*errors]
 
 
 def test_a_leader_that_was_killed_has_not_resigned_by_itself() -> None:
