@@ -13,6 +13,7 @@ from hypothesis import settings
 
 import tests.lean  # noqa: F401
 from engine.cluster.node_launcher import NodeLauncher, TemplateProcess
+from tests.last_words import LastWordsPlugin
 from tests.standstill import StandstillPlugin
 from tests.summary import SummaryPlugin
 
@@ -82,6 +83,7 @@ def pytest_configure(config: pytest.Config) -> None:
     config.option.loadscopereorder = False  # xdist's order begins with the many quick tests
     config.pluginmanager.register(StandstillPlugin(), "standstill")
     config.pluginmanager.register(SummaryPlugin(), "summary")
+    config.pluginmanager.register(LastWordsPlugin(), "last words")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks

@@ -2,9 +2,10 @@
 
 A shared machine stands still for up to a minute. Sessions of brokers end then, clients give up, and
 seven tests of a module fail, though nothing is wrong. So each process that runs tests has a thread
-that sleeps for a moment and looks at the clock; what it overslept, the machine stood still. The
-same is measured for the servers that this process has started: it may be they alone that stand
-still, all of them at once.
+that sleeps for a moment and looks at the clock; what it overslept, the process stood still, unless
+it was busy. A kernel charges a standstill of the machine to the process that ran as it began, and
+that one seems to have been busy: so there is a process beside it, too, that only sleeps. And it may
+be the servers alone that stand still, all that this process has started at once.
 
     |-- a test, its fixtures --|-- the next --|-- a third --|
             |== 20 s ==|
@@ -19,10 +20,13 @@ A cell of a notebook needs those before it: its whole notebook is run again, as 
 """
 
 import os
+import subprocess
+import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from subprocess import PIPE
 from typing import NamedTuple, Self
 
 import pytest
@@ -45,6 +49,44 @@ class Standstill(NamedTuple):
     end: float
 
 
+SLEEPER = f"""
+import select, sys, time
+looked = time.monotonic()
+while True:
+    asked, _, _ = select.select([sys.stdin], [], [], {TICK_S})
+    now = time.monotonic()
+    if now - looked - {TICK_S} > {BEARABLE_S}:
+        print(looked, now)
+    looked = now
+    if asked:
+        if not sys.stdin.readline():
+            break
+        print(flush=True)
+"""
+
+
+class Sleeper:
+    """A process that sleeps, and notes what it overslept."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            [sys.executable, "-E", "-S", "-c", SLEEPER], stdin=PIPE, stdout=PIPE, text=True
+        )
+
+    def new(self) -> list[Standstill]:
+        """What it has noted since it was asked the last time."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        found = list[Standstill]()
+        while noted := self.process.stdout.readline().split():
+            found.append(Standstill(*map(float, noted)))
+        return found
+
+    def stop(self) -> None:
+        self.process.communicate()  # it ends when nobody can ask it any more
+
+
 class StandstillWatch:
     """Looks at the clock, and at the servers, several times a second."""
 
@@ -52,8 +94,9 @@ class StandstillWatch:
         self,
         clock: Callable[[], float] = time.monotonic,
         cpu: Callable[[], float] = time.process_time,
+        sleeper: Sleeper | None = None,
     ) -> None:
-        self._clock, self._cpu = clock, cpu
+        self._clock, self._cpu, self._sleeper = clock, cpu, sleeper
         self._lock = threading.Lock()
         self._looked, self._worked = clock(), cpu()
         self._stopped: float | None = None  # since when all servers have stood still
@@ -63,10 +106,19 @@ class StandstillWatch:
         threading.Thread(target=self._run, name="standstill", daemon=True).start()
         return self
 
+    def stop(self) -> None:
+        """What came last is not asked for any more."""
+        with self._lock:
+            sleeper, self._sleeper = self._sleeper, None
+        if sleeper is not None:
+            sleeper.stop()
+
     def longest(self, since: float) -> float:
         """Seconds of the longest standstill that ended after a moment, or lasts until now."""
         with self._lock:
             self._look()
+            if self._sleeper is not None:
+                self.seen += self._sleeper.new()
             return max((end - start for start, end in self.seen if end > since), default=0.0)
 
     def _run(self) -> None:
@@ -141,7 +193,11 @@ class StandstillPlugin:
     @cached_property
     def _watch(self) -> StandstillWatch:
         """Started with the first test: the process that only hands out tests has none."""
-        return StandstillWatch().start()
+        return StandstillWatch(sleeper=Sleeper()).start()
+
+    def pytest_sessionfinish(self) -> None:
+        if "_watch" in vars(self):
+            self._watch.stop()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item, nextitem: pytest.Item | None) -> bool:

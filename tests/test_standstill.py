@@ -5,8 +5,10 @@ SIGSTOP for longer than a test bears.
 """
 
 import os
+import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 from textwrap import dedent
 
@@ -14,7 +16,7 @@ import nbformat
 import pytest
 
 from tests.limits import BEARABLE_S
-from tests.standstill import StandstillWatch, _descendants
+from tests.standstill import Sleeper, StandstillWatch, _descendants
 
 ROOT = Path(__file__).resolve().parents[1]
 CONFTEST = """
@@ -177,6 +179,19 @@ def test_python_that_was_busy_did_not_stand_still(worked: float, stood: float) -
     clock, cpu = iter([0.0, 5.0]), iter([0.0, worked])
     watch = StandstillWatch(lambda: next(clock), lambda: next(cpu))
     assert watch.longest(since=1.0) == stood
+
+
+def test_a_machine_that_stood_still_while_python_seemed_busy() -> None:
+    """The kernel charges the time to the process that ran when the machine stopped."""
+    clock, cpu = iter([0.0, 60.0]), iter([0.0, 60.0])
+    watch = StandstillWatch(lambda: next(clock), lambda: next(cpu), sleeper := Sleeper())
+    assert sleeper.new() == []  # it has started
+    sleeper.process.send_signal(signal.SIGSTOP)
+    time.sleep(2 * BEARABLE_S)
+    sleeper.process.send_signal(signal.SIGCONT)
+    assert BEARABLE_S < watch.longest(since=0) < 60
+    watch.stop()
+    assert sleeper.process.returncode == 0
 
 
 def test_a_process_that_ends_while_it_is_looked_at_does_not_end_the_watch(
