@@ -34,7 +34,7 @@ def _said(cluster: Cluster) -> Iterator[tuple[str, str]]:
         ages = [f"{event.at / 1000 - time.time():7.2f} s" for event in happened]
         told = [f"{it.kind} {it.broker or ''} {it.data}" for it in happened]
         yield "its last events", "\n".join(map(" ".join, zip(ages, told, strict=True)))
-        yield "its state", "\n".join(_partitions(cluster))
+        yield "what is not in order", "\n".join(_partitions(cluster))
         controllers = cluster.state().controllers.keys() - set(cluster.brokers)
         for node in [*cluster.brokers, *(f"controller-{it - 100}" for it in sorted(controllers))]:
             lines = cluster.child(node).output().splitlines()[-LINES:]
@@ -46,7 +46,7 @@ def _said(cluster: Cluster) -> Iterator[tuple[str, str]]:
 def _partitions(cluster: Cluster) -> Iterator[str]:
     state = cluster.state()
     for partition, it in state.partitions.items():
-        if not partition.topic.startswith("__") or it.leader < 0 or len(it.isr) < 2:
+        if it.leader < 0 or len(it.isr) < len(it.assignment):
             yield f"{partition} leader {it.leader} epoch {it.leader_epoch} isr {it.isr}"
     for name, group in state.groups.items():
         yield f"group {name} at {group.coordinator} {group.state} {group.offsets}"

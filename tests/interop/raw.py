@@ -320,6 +320,12 @@ def batch(*values: str | bytes, **more: Any) -> bytes:
     )
 
 
+def undecided(*values: str) -> bytes:
+    """Of a transaction that does not end, by a producer whose id no broker has given to another."""
+    producer = {"producer_id": 1 << 40, "producer_epoch": 0, "base_sequence": 0}
+    return batch(*values, transactional=True, **producer)
+
+
 def altered(good: bytes, payload: bytes | None = None, **fields: int) -> bytes:
     """The batch with other fields in its header, or another payload, and the CRC made to fit."""
     header = Header.parse(good)._replace(**fields)

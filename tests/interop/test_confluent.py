@@ -26,7 +26,7 @@ from tests.interop.clients import (
     patiently,
 )
 from tests.interop.plain import new_name
-from tests.interop.raw import batch
+from tests.interop.raw import undecided
 from tests.limits import ANSWER_S
 
 TEN = [Record(n, SECOND + 100 * n, b"%d" % n, b"value %d" % n) for n in range(10)]
@@ -157,10 +157,7 @@ class TestConsuming:
     def test_it_sees_an_open_transaction_only_if_it_wants_to(
         self, cluster, client, ten, isolation, end
     ):
-        undecided = batch(
-            "a", "b", transactional=True, producer_id=7, producer_epoch=0, base_sequence=0
-        )
-        assert client.produce(ten, undecided).error_code == 0
+        assert client.produce(ten, undecided("a", "b")).error_code == 0
         settings = {"isolation_level": f"read_{isolation}", "enable_partition_eof": True}
         with confluent_consumer(cluster.bootstrap, **settings) as consumer:
             consumer.assign([at(ten, 8)])

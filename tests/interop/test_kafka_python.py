@@ -21,7 +21,7 @@ from tests.interop.clients import (
     patiently,
 )
 from tests.interop.plain import new_name
-from tests.interop.raw import altered, batch
+from tests.interop.raw import altered, undecided
 from tests.limits import ANSWER_S
 
 TEN = [Record(n, SECOND + 100 * n, b"%d" % n, b"value %d" % n) for n in range(10)]
@@ -153,10 +153,7 @@ class TestConsuming:
 
     @pytest.mark.parametrize(("isolation", "end"), [("uncommitted", 12), ("committed", 10)])
     def test_an_open_transaction_ends_what_is_stable(self, cluster, client, ten, isolation, end):
-        undecided = batch(
-            "a", "b", transactional=True, producer_id=7, producer_epoch=0, base_sequence=0
-        )
-        assert client.produce(ten.topic, undecided).error_code == 0
+        assert client.produce(ten.topic, undecided("a", "b")).error_code == 0
         level = f"read_{isolation}"
         with kafka_python_consumer(cluster.bootstrap, isolation_level=level) as consumer:
             assert consumer.end_offsets([ten]) == {ten: end}
