@@ -1,11 +1,12 @@
 """A test that failed because the machine stood still is told apart from a test that failed.
 
-A shared machine stands still for up to a minute. Sessions of brokers end then, clients give up, and
-seven tests of a module fail, though nothing is wrong. So each process that runs tests has a thread
-that sleeps for a moment and looks at the clock; what it overslept, the process stood still, unless
-it was busy. A kernel charges a standstill of the machine to the process that ran as it began, and
-that one seems to have been busy: so there is a process beside it, too, that only sleeps. And it may
-be the servers alone that stand still, all that this process has started at once.
+A shared machine or its disk stands still for up to a minute. Sessions of brokers end then, clients
+give up, and seven tests of a module fail, though nothing is wrong. So each process that runs tests
+has a thread that sleeps for a moment and looks at the clock; what it overslept, the process stood
+still, unless it was busy. A kernel charges a standstill of the machine to the process that ran as
+it began, and that one seems to have been busy: so there is a process beside it, too, that only
+sleeps, and writes a byte to the disk. And it may be the servers alone that stand still, all that
+this process has started at once.
 
     |-- a test, its fixtures --|-- the next --|-- a third --|
             |== 20 s ==|
@@ -50,10 +51,13 @@ class Standstill(NamedTuple):
 
 
 SLEEPER = f"""
-import select, sys, time
+import os, select, sys, tempfile, time
+file = tempfile.TemporaryFile(buffering=0)
 looked = time.monotonic()
 while True:
     asked, _, _ = select.select([sys.stdin], [], [], {TICK_S})
+    os.pwrite(file.fileno(), b"x", 0)
+    os.fsync(file.fileno())
     now = time.monotonic()
     if now - looked - {TICK_S} > {BEARABLE_S}:
         print(looked, now)
@@ -66,7 +70,7 @@ while True:
 
 
 class Sleeper:
-    """A process that sleeps, and notes what it overslept."""
+    """A process that sleeps, and notes what it overslept, or waited for the disk."""
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(

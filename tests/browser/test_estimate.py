@@ -5,13 +5,15 @@ from playwright.sync_api import Locator, Page, expect
 
 from tests.browser.jupyter import Lab, darken
 from tests.browser.lesson import Lesson, part
+from tests.interop.watch import until
 
 ASK = "guess = questions.how_long()"
 WIDTHS = (1366, 390)
-IN_SIGHT = """it => {  // scrolls again where the page has moved meanwhile
+IN_SIGHT = """async it => {  // and stays there: the page moves as long as JupyterLab lays it out
     it.scrollIntoView({ block: "center" });
+    for (let frame = 0; frame < 20; frame++) await new Promise(requestAnimationFrame);
     const box = it.getBoundingClientRect();
-    return 0 <= box.top && box.bottom <= innerHeight;
+    return it.isConnected && 0 <= box.top && box.bottom <= innerHeight;
 }"""
 FITS = """it => {  // the picture is laid out for the page, which may be narrower than it can be
     const wide = it.querySelector("svg").viewBox.baseVal.width;
@@ -35,7 +37,7 @@ def look(lesson: Lesson, name: str, card: Locator) -> None:
         for width in WIDTHS:
             page.set_viewport_size({"width": width, "height": 768})
             line = part(card, "future")
-            page.wait_for_function(IN_SIGHT, arg=line.element_handle())
+            until(lambda line=line: line.evaluate(IN_SIGHT))
             expect(line).to_be_in_viewport()
             page.wait_for_function(FITS, arg=card.locator(".lab-frame").element_handle())
             lesson.photograph(f"estimate_{name}_{theme}_{width}")
