@@ -21,7 +21,7 @@ from engine.cluster.state_merger import ProcessState, StateMerger
 from engine.errors import ApiException, ErrorCode, invalid_request
 
 STATE_WAIT_S = 0.25  # to wait for a node's state,
-EVENTS_WAIT_S = 2.0  # and for its events
+EVENTS_WAIT_S = 1.0  # and for its events
 REQUEST_WAIT_S = 5.0  # for a broker to do what was requested
 BATCH = 2000  # events requested at a time,
 ROUNDS = 10  # so many times in a row
