@@ -11,11 +11,14 @@ from typing import Any
 import pytest
 
 from engine import Cluster
+from engine.cluster.state import ClusterState
 
 EVENTS, LINES = 60, 30  # the last so many, of each cluster and of each node
 
 
 class LastWordsPlugin:
+    """Adds sections to the report of a test that has failed, for each cluster that it was given."""
+
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[Any]
@@ -34,7 +37,7 @@ def _said(cluster: Cluster) -> Iterator[tuple[str, str]]:
         ages = [f"{event.at / 1000 - time.time():7.2f} s" for event in happened]
         told = [f"{it.kind} {it.broker or ''} {it.data}" for it in happened]
         yield "its last events", "\n".join(map(" ".join, zip(ages, told, strict=True)))
-        yield "what is not in order", "\n".join(_partitions(cluster))
+        yield "what is out of sync, and groups", "\n".join(_state(cluster.state()))
         controllers = cluster.state().controllers.keys() - set(cluster.brokers)
         for node in [*cluster.brokers, *(f"controller-{it - 100}" for it in sorted(controllers))]:
             lines = cluster.child(node).output().splitlines()[-LINES:]
@@ -43,8 +46,7 @@ def _said(cluster: Cluster) -> Iterator[tuple[str, str]]:
         yield "no more", repr(error)
 
 
-def _partitions(cluster: Cluster) -> Iterator[str]:
-    state = cluster.state()
+def _state(state: ClusterState) -> Iterator[str]:
     for partition, it in state.partitions.items():
         if it.leader < 0 or len(it.isr) < len(it.assignment):
             yield f"{partition} leader {it.leader} epoch {it.leader_epoch} isr {it.isr}"

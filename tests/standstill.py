@@ -111,7 +111,7 @@ class StandstillWatch:
         return self
 
     def stop(self) -> None:
-        """What came last is not asked for any more."""
+        """End the process that sleeps; the thread goes on until the tests' process ends."""
         with self._lock:
             sleeper, self._sleeper = self._sleeper, None
         if sleeper is not None:

@@ -46,7 +46,7 @@ class DebugClient:
 
     @property
     def waits_since(self) -> float:
-        """When the oldest request without a response was sent."""
+        """When the oldest request without a response was sent; there must be one."""
         return self._pending[0][0]
 
     def fileno(self) -> int:
@@ -124,7 +124,7 @@ class DebugClient:
 
 
 def receive(clients: Iterable[DebugClient], patience: float) -> None:
-    """Take responses until none is missing, or the oldest request of each client is so old."""
+    """Take responses until none is missing, or all oldest requests are `patience` seconds old."""
     while waiting := [client for client in clients if client.pending]:
         left = max(client.waits_since for client in waiting) + patience - time.monotonic()
         with selectors.DefaultSelector() as selector:

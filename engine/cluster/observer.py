@@ -81,8 +81,8 @@ class Observer:
         """Fetch the events of these nodes; before one is killed, for instance."""
         with self._lock:
             clients = [self._client(each) for each in brokers if each not in self._reporters]
+            receive(clients, EVENTS_WAIT_S)  # what was asked before
             for _ in range(ROUNDS):
-                receive(clients, EVENTS_WAIT_S)  # what was asked before
                 for client in clients:
                     if not client.pending and client.open():
                         self._request_events(client)

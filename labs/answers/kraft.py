@@ -31,8 +31,7 @@ def resigned(quorum: SimulatedQuorum) -> None:
 
 
 def taken_back(cluster: Cluster, topic: str) -> None:
-    """The producer hears what is wrong, and each of these errors is about one setting. Without it
-    the topic has the default, and the record of that has no value."""
+    """The error that a producer hears belongs to one setting: delete it, and the default holds."""
     blamed = {
         "INVALID_RECORD": "cleanup.policy",  # a compacted topic takes no record without a key
         "MSG_SIZE_TOO_LARGE": "max.message.bytes",

@@ -20,7 +20,8 @@ from engine import Cluster
 from engine.cluster import single_requests
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.state import ClusterState, Status
-from engine.errors import ErrorCode
+from engine.errors import ApiException, ErrorCode
+from engine.model import TopicPartition
 from engine.raft.leader import majority_end
 from engine.raft.model import OffsetAndEpoch, QuorumConfig
 from engine.wire.apis import Api
@@ -47,6 +48,7 @@ SETTLE_S, CALM_S = 3.0, 20.0  # in which nobody stands for election
 
 TOPICS = "bowls", "forks", "ladles"
 USUAL = {  # refuses nothing
+    "cleanup.policy": "delete",
     "compression.type": "producer",
     "max.message.bytes": "500000",
     "min.insync.replicas": "2",
@@ -148,7 +150,7 @@ def resigned(quorum: SimulatedQuorum) -> Check:
 
 
 def planted(cluster: Cluster, mistake: str = "") -> str:
-    """Many settings of three topics, one after the other, and one of them is a mistake. Returns the
+    """Set many settings of three topics, one after the other; one of them is a mistake. Returns the
     topic that has it."""
     chance = Random()
     topics = [cluster.topic(name) for name in TOPICS]
@@ -164,11 +166,14 @@ def taken_back(cluster: Cluster, topic: str) -> Check:
     request = single_requests.produce_request(topic, RECORD, acks=-1)
 
     def is_stored(state: ClusterState, events: Sequence[ClusterEvent]) -> str:
-        leader = state.partitions[topic, 0].leader
-        try:
-            answer = single_requests.ask(cluster, leader, Api.PRODUCE, request)
-        except (KeyError, OSError):
+        found = state.partitions.get(TopicPartition(topic, 0))
+        leader = state.brokers.get(found.leader) if found else None
+        if leader is None or not leader.answers:
             return f"{topic} has no leader that answers"
+        try:
+            answer = single_requests.ask(cluster, found.leader, Api.PRODUCE, request)
+        except ApiException as error:  # it has just died
+            return f"{error}"
         code = ErrorCode(answer.responses[0].partition_responses[0].error_code)
         return f"a producer of {topic} hears {code.name.upper()}" if code else ""
 

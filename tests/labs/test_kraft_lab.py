@@ -141,6 +141,22 @@ def test_each_mistake_is_refused_in_its_own_way_and_taken_back_by_the_answer(
     assert [it.rpartition(" ")[2] for it in heard] == [*errors]
 
 
+@pytest.mark.advanced
+@pytest.mark.timeout(300)
+def test_a_topic_without_a_leader_or_without_itself_is_said(reader: Reader) -> None:
+    reader.through("exercise-6")
+    cluster, topic, check = (reader.names[it] for it in ("cluster", "topic", "check"))
+    for act in (cluster.pause, cluster.kill):
+        lab("lab").until("an answer", lambda: not check.check() and " hears " in check.missing)
+        act(leader := cluster.leader(topic))
+        assert not check.check() and check.missing == f"{topic} has no leader that answers"
+        (cluster.resume if act == cluster.pause else cluster.restart)(leader)
+        cluster.wait("a leader", lambda: cluster.leader(topic) > 0)
+    cluster.admin.delete_topics([topic])[topic].result()
+    cluster.wait("the end of the topic", lambda: topic not in cluster.view.topics())
+    lab("lab").until("it is said", lambda: not check.check() and "no leader" in check.missing)
+
+
 def test_a_leader_that_was_killed_has_not_resigned_by_itself() -> None:
     exercises = lab("kraft.exercises")
     for act, done in ((SimulatedQuorum.kill, False), (SimulatedQuorum.resign, False)):
