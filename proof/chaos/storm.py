@@ -35,13 +35,7 @@ from engine.cluster.link_faults import End
 from engine.model import NO_BROKER
 from engine.storage.batch import HEADER_SIZE
 from engine.wire.apis import Api
-from proof.chaos.disk_faults import (
-    DISK_FAULTS,
-    break_disk,
-    has_disks,
-    logs_of,
-    mend_disks,
-)
+from proof.chaos.disk_faults import DISK_FAULTS, break_disk, has_disks, logs_of, mend_disks
 from proof.chaos.wait import Late, until
 
 ROT = "rot"
@@ -169,9 +163,12 @@ class FaultStorm:
             return ""
         if breaks_disk and not has_disks(cluster, broker):
             return ""
+        try:
+            FAULTS[fault](cluster, broker, other)
+        except FileExistsError:  # the broker is writing the checkpoint that the disk would refuse
+            return ""
         self.damaged |= fault == ROT or breaks_disk
         self._broken |= {broker} if breaks_disk else set()
-        FAULTS[fault](cluster, broker, other)
         return f"{fault} {broker}" + f" {other}" * (fault in BETWEEN_BROKERS)
 
     def _repeat_ends(self) -> None:

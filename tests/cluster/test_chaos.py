@@ -10,6 +10,7 @@ from engine.cli.main import FAILED, USAGE, main
 from engine.cluster.state import PartitionState
 from engine.model import TopicPartition
 from proof.chaos import run, storm
+from proof.chaos.disk_faults import DISKS, DRAFT
 from proof.chaos.history import SendOutcome, Sent
 from proof.chaos.transaction_history import TransactionEnd
 from proof.chaos.transaction_workload import await_copies
@@ -133,6 +134,26 @@ class Servers:
         return self
 
     alive, paused = True, False
+
+
+@pytest.mark.parametrize("fault", ["disk full", "disk unsafe"])
+def test_a_disk_on_which_a_checkpoint_is_being_written_is_not_broken_now(
+    fault, tmp_path, monkeypatch
+):
+    monkeypatch.setattr(storm, "FAULTS", {fault: storm.FAULTS[fault]})
+    child = SimpleNamespace(alive=True, paused=False)
+    cluster = SimpleNamespace(
+        brokers=[1], metadata_servers=[], child=lambda _: child, directory=lambda _: tmp_path
+    )
+    drafts = [tmp_path / disk / DRAFT for disk in DISKS]
+    for draft in drafts:
+        draft.parent.mkdir()
+        draft.write_text("0")
+    faults = storm.FaultStorm(cluster, 1)
+    assert faults.harm() == "" and not faults.damaged
+    for draft in drafts:
+        draft.unlink()
+    assert faults.harm() == f"{fault} 1" and faults.damaged
 
 
 @pytest.mark.parametrize("count", [2, 3, 5])
