@@ -5,8 +5,9 @@ give up, and seven tests of a module fail, though nothing is wrong. So each proc
 has a thread that sleeps for a moment and looks at the clock; what it overslept, the process stood
 still, unless it was busy. A kernel charges a standstill of the machine to the process that ran as
 it began, and that one seems to have been busy: so there is a process beside it, too, that only
-sleeps, and writes a byte to the disk. And it may be the servers alone that stand still, all that
-this process has started at once.
+sleeps, and writes a byte to the disk; it sleeps on each processor in turn, because one may stand
+still alone. And it may be the servers alone that stand still, all that this process has started at
+once.
 
     |-- a test, its fixtures --|-- the next --|-- a third --|
             |== 20 s ==|
@@ -51,10 +52,14 @@ class Standstill(NamedTuple):
 
 
 SLEEPER = f"""
-import os, select, sys, tempfile, time
+import itertools, os, select, sys, tempfile, time
 file = tempfile.TemporaryFile(buffering=0)
+movable = hasattr(os, "sched_setaffinity")  # on Linux
+processors = itertools.cycle(os.sched_getaffinity(0) if movable else [])
 looked = time.monotonic()
 while True:
+    if movable:
+        os.sched_setaffinity(0, {{next(processors)}})
     asked, _, _ = select.select([sys.stdin], [], [], {TICK_S})
     os.pwrite(file.fileno(), b"x", 0)
     os.fsync(file.fileno())
@@ -70,7 +75,7 @@ while True:
 
 
 class Sleeper:
-    """A process that sleeps, and notes what it overslept, or waited for the disk."""
+    """A process that sleeps, and notes what it overslept, or waited for the disk or a processor."""
 
     def __init__(self) -> None:
         self.process = subprocess.Popen(

@@ -15,6 +15,7 @@ from textwrap import dedent
 import nbformat
 import pytest
 
+from tests.interop.watch import until
 from tests.limits import BEARABLE_S
 from tests.standstill import Sleeper, StandstillWatch, _descendants
 
@@ -192,6 +193,15 @@ def test_a_machine_that_stood_still_while_python_seemed_busy() -> None:
     assert BEARABLE_S < watch.longest(since=0) < 60
     watch.stop()
     assert sleeper.process.returncode == 0
+
+
+def test_each_processor_is_slept_on_in_turn() -> None:
+    """One of them may stand still alone."""
+    processors = getattr(os, "sched_getaffinity", lambda pid: set[int]())  # Linux has them
+    sleeper, met = Sleeper(), set[int]()
+    until(lambda: met.update(processors(sleeper.process.pid)) or met == processors(0))
+    until(lambda: len(processors(sleeper.process.pid)) in (0, 1))
+    sleeper.stop()
 
 
 def test_a_process_that_ends_while_it_is_looked_at_does_not_end_the_watch(

@@ -3,6 +3,7 @@
 import time
 from functools import partial
 
+import psutil
 import pytest
 from kazoo.client import KazooClient
 
@@ -13,6 +14,7 @@ from engine.cluster import single_requests
 from engine.cluster.zookeepers import zookeeper_view
 from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
+from tests.interop.watch import until
 
 
 @pytest.fixture(autouse=True)
@@ -80,10 +82,17 @@ def test_a_thousand_records_are_read_at_once(cluster):
     assert time.monotonic() - began < 10  # not a pause of PAUSE after each
 
 
+def pause_zookeeper(cluster):
+    """Its other threads may go on until its first one gets a processor, and heeds the signal."""
+    cluster.pause("zookeeper")
+    process = psutil.Process(cluster.child("zookeeper").pid)
+    until(lambda: process.status() == psutil.STATUS_STOPPED)
+
+
 def test_zookeeper_can_be_paused(cluster):
     name = cluster.topics.create("quiet", replicas=[1, 2, 3])
     reader = KazooClient(cluster.zookeeper)
-    cluster.pause("zookeeper")
+    pause_zookeeper(cluster)
     connected = reader.start_async()
     try:
         assert cluster.topics.write(name, ["a"]) == [0]
@@ -100,7 +109,7 @@ def test_zookeeper_can_be_paused(cluster):
 
 def test_a_zookeeper_that_does_not_answer_is_named(cluster, monkeypatch):
     name = cluster.topics.create("asked", replicas=[1, 2, 3])
-    cluster.pause("zookeeper")
+    pause_zookeeper(cluster)
     try:
         with monkeypatch.context() as sooner:
             sooner.setattr(zookeeper_view, "ZOOKEEPER_WAIT_S", 0.5)
