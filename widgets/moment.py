@@ -85,6 +85,7 @@ class ViewMoment:
         if broker.status is Status.UP and broker.answers:
             return "up"
         word = self.story.last_word(number, self.at)
-        if word is not None and word.kind in DEATHS:  # its process may be seen for a moment longer
+        # What was done to it may be seen a moment later.
+        if word is not None and word.kind in (*DEATHS, "broker.paused"):
             return word.kind.partition(".")[2]
         return "starting" if broker.status is Status.UP else "down"

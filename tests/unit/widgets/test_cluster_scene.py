@@ -185,8 +185,10 @@ def test_a_line_has_a_letter_where_there_is_room(count, width, badges):
     assert "".join(it.content for row in rows for it in row if it.key == "role") == badges
 
 
-def test_a_broker_that_was_killed_is_not_starting_while_its_process_is_still_seen():
+@pytest.mark.parametrize("fate", ["killed", "paused"])
+def test_a_broker_that_was_just_killed_or_paused_is_not_starting(fate):
+    """A state that was asked for before may come after it: then the broker does not answer."""
     cluster = Cluster()
-    cluster.note("broker.killed", broker=2)
-    cluster.change(2, answers=False)  # the state was read before the process had ended
-    assert drawn(cluster)["broker 2"].label.startswith("broker 2: killed")
+    cluster.note(f"broker.{fate}", broker=2)
+    cluster.change(2, answers=False)
+    assert drawn(cluster)["broker 2"].label.startswith(f"broker 2: {fate}")
