@@ -75,7 +75,7 @@ DISK_FAULTS: dict[str, Callable[[Path], None]] = {
 
 
 def break_disk(fault: Callable[[Path], None], cluster: Cluster, broker: int, other: int) -> None:
-    """`other`, the number of any broker, chooses the disk. FileExistsError: not now, as the broker
+    """`other`, the number of any broker, chooses the disk. Raises FileExistsError while the broker
     is writing a checkpoint there."""
     fault(disks_of(cluster, broker)[other % len(DISKS)])
 

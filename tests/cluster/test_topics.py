@@ -83,7 +83,7 @@ def test_a_thousand_records_are_read_at_once(cluster):
 
 
 def pause_zookeeper(cluster):
-    """Its other threads may go on until its first one gets a processor, and heeds the signal."""
+    """Pause ZooKeeper, and wait until it has stopped: on a busy machine it goes on for a moment."""
     cluster.pause("zookeeper")
     process = psutil.Process(cluster.child("zookeeper").pid)
     until(lambda: process.status() == psutil.STATUS_STOPPED)
