@@ -62,7 +62,7 @@ def build_broker(
         configs=configs,
         gateway=gateway,
         publisher=MetadataPublisher(
-            *(context.lifecycle, metadata, replicas, groups, transactions),
+            *(context.lifecycle, metadata, replicas, purgatory, groups, transactions),
             *(configs, listeners, quotas, authorizer),
         ),
         producer_ids=producer_ids,

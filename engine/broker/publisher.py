@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from engine.broker.config_cache import ConfigCache
 from engine.broker.coordinator_service import GroupService, TransactionService
 from engine.broker.metadata import Metadata
+from engine.broker.purgatory import Purgatory
 from engine.broker.secure_listeners import SecureListeners
 from engine.errors import ErrorCode
 from engine.metadata.delta import MetadataDelta
@@ -19,6 +20,7 @@ class MetadataPublisher:
     lifecycle: BrokerLifecycle
     metadata: Metadata
     replicas: ReplicaManager
+    purgatory: Purgatory
     groups: GroupService
     transactions: TransactionService
     configs: ConfigCache
@@ -52,6 +54,8 @@ class MetadataPublisher:
 
     def _apply_metadata(self, delta: MetadataDelta) -> None:
         self.metadata.apply(delta)
+        if delta.brokers is not None:
+            self.purgatory.wake_all()
         if delta.controller is not None:
             self.lifecycle.take(LifecycleStep.KNOWN)
         deleted = [each.partition for each in delta.partitions if each.now is None]

@@ -5,6 +5,7 @@ followers have deleted the records. Nothing polls: a change of a partition wakes
 watch it, and each of them checks its own condition again. The event loop runs the time-outs.
 
     ReplicaManager.changed ──> wake(partition) ──> each request that waits for the partition
+    other brokers are live ──> wake_all()      ──> each request: nothing waits for a dead replica
 """
 
 import asyncio
@@ -27,6 +28,11 @@ class Purgatory:
         """The partition has changed: its log, its high watermark, its leader."""
         for watcher in self._watchers.pop(partition, ()):
             settle(watcher, True)
+
+    def wake_all(self) -> None:
+        """A broker came or went: it has replicas of any partition."""
+        for partition in [*self._watchers]:
+            self.wake(partition)
 
     async def wait(self, partition: TopicPartition, until: float) -> bool:
         """Wait until the partition changes; False once the loop's time is `until`."""

@@ -149,7 +149,7 @@ def broker(
         configs=configs,
         gateway=gateway,
         publisher=MetadataPublisher(
-            *(lifecycle, metadata, replicas, groups, transactions),
+            *(lifecycle, metadata, replicas, purgatory, groups, transactions),
             *(configs, listeners, quotas, authorizer),
         ),
         producer_ids=None,

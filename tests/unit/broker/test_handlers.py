@@ -7,9 +7,12 @@ from types import SimpleNamespace
 import pytest
 from kio.schema.metadata.v11.request import MetadataRequestTopic
 
+from engine.broker.handlers.records import DeleteRecordsHandler
 from engine.broker.handlers.results import attempt
 from engine.broker.handlers.transactions import WriteTxnMarkersHandler
+from engine.config.topic import TopicConfig
 from engine.errors import ErrorCode, MetadataUnavailable
+from engine.metadata.delta import BrokerEndpoint, BrokerRegistration, MetadataDelta
 from engine.model import TopicPartition
 from engine.storage.directory import LogDirectory
 from engine.wire.apis import Api
@@ -152,6 +155,38 @@ def test_a_bug_is_loud():
 
     with pytest.raises(ZeroDivisionError):
         asyncio.run(attempt(write()))
+
+
+def test_records_are_gone_once_the_broker_that_still_has_them_is_dead():
+    """The leader may hear of a death last, when nothing of the partition changes any more."""
+    one, looked = broker(brokers=(1, 2), groups=SimpleNamespace(forget=list)), []
+
+    def low_watermark(partition, alive):
+        looked.append(partition)
+        return 0 if 2 in alive else 3
+
+    replicas = SimpleNamespace(
+        find=lambda partition: (None, SimpleNamespace(config=TopicConfig())),
+        delete_records=lambda partition, before: before,
+        low_watermark=low_watermark,
+    )
+    handler = DeleteRecordsHandler(one.metadata, replicas, one.purgatory)
+    wanted = SimpleNamespace(partition_index=0, offset=3)
+    topics = (SimpleNamespace(name="orders", partitions=(wanted,)),)
+    asked = SimpleNamespace(topics=topics, timeout=timedelta(seconds=10))
+    alone = BrokerRegistration(1, (BrokerEndpoint("PLAINTEXT", "127.0.0.1", 9001),))
+
+    async def story():
+        waiting = asyncio.create_task(handler.handle(None, asked))
+        while not looked:
+            await asyncio.sleep(0)
+        assert not waiting.done()
+        one.publisher.apply(MetadataDelta(brokers=[alone]))
+        return await waiting
+
+    (answered,) = asyncio.run(story()).topics
+    (row,) = answered.partitions
+    assert (row.error_code, row.low_watermark) == (ErrorCode.none, 3)
 
 
 def test_a_marker_waits_for_its_replicas_as_long_as_request_timeout_ms_says():
