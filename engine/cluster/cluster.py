@@ -158,7 +158,7 @@ class Cluster:
 
     def _with_zookeeper(self, servers: int, address: str | None) -> None:
         """Settings of a quorum are left out: a cell may give those of both modes."""
-        self._config = defaults.without_quorum(self._config)
+        self._config = defaults.ZOOKEEPER | defaults.without_quorum(self._config)
         self._servers = ZookeeperEnsemble(
             self.data, servers, address, self._launcher.keep, self._observer.note_at
         )

@@ -10,6 +10,9 @@ KRAFT = "kraft"  # `metadata` of a cluster without ZooKeeper
 # Controllers on one machine need not wait a second, as Kafka's do, before they elect a leader.
 QUORUM = {"controller.quorum.election.timeout.ms": "300"}
 
+# A busy machine may let ZooKeeper's first answer wait for longer than a short session lasts.
+ZOOKEEPER = {"zookeeper.connection.timeout.ms": "18000"}
+
 
 def small(brokers: int) -> dict[str, str]:
     """Fewer than three brokers can't hold three replicas of the offsets and transactions topics;
