@@ -46,6 +46,19 @@ def disk_of(cluster: Cluster, broker: int, topic: str) -> Path:
 # -- faults of a directory; `mend` takes them out while its broker is down ----------------------
 
 
+def draft_goes_to(disk: Path, device: str) -> None:
+    """The next checkpoint; one that is being written now is let be."""
+
+    def placed() -> bool:
+        try:
+            (disk / f"{checkpoints.HIGH_WATERMARK}.tmp").symlink_to(device)
+        except FileExistsError:
+            return False
+        return True
+
+    until(placed)
+
+
 def gone(disk: Path, topic: str) -> None:
     """There is a file in its place."""
     disk.rename(disk.with_name("unplugged"))
@@ -54,12 +67,12 @@ def gone(disk: Path, topic: str) -> None:
 
 def full(disk: Path, topic: str) -> None:
     """ENOSPC at the next checkpoint."""
-    (disk / f"{checkpoints.HIGH_WATERMARK}.tmp").symlink_to("/dev/full")
+    draft_goes_to(disk, "/dev/full")
 
 
 def unflushed(disk: Path, topic: str) -> None:
     """EINVAL, as a checkpoint is flushed."""
-    (disk / f"{checkpoints.HIGH_WATERMARK}.tmp").symlink_to("/dev/null")
+    draft_goes_to(disk, "/dev/null")
 
 
 def uncleaned(disk: Path, topic: str) -> None:
