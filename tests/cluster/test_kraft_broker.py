@@ -84,7 +84,7 @@ def test_stopped_brokers_hand_over_and_find_their_topics_again(kraft):
     admin = created(kraft)
     created(kraft, "old")
     directory = kraft.directory(3)
-    assert list(directory.glob("old-*"))
+    until(lambda: list(directory.glob("old-?")), CHANGE_S)
     kraft.stop_broker(3)
     assert in_sync(admin, {1, 2}), "it has handed over nothing"
     admin.delete_topics(["old"])["old"].result()
