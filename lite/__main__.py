@@ -46,6 +46,8 @@ def main() -> None:
         contents.gather(sources.FILES)
         say("The wheels of this repository, and the list of all wheels")
         names = put_together()
+        say("Bytecode of what each visit imports")
+        add_bytecode()
         say("JupyterLite around them")
         build_site(names)
         add_own_scripts()
@@ -123,6 +125,13 @@ def put_together() -> list[str]:
     for wheel in sources.PYODIDE.glob("jedi-*.whl"):
         wheels.thin_out(wheel)
     return lock.write(sources.PYODIDE, sources.PYODIDE.glob("*.whl"))
+
+
+def add_bytecode() -> None:
+    """The wheels are others then, so the list of their hashes is made anew."""
+    program = [sources.ROOT / "lite" / name for name in ("pyodide.mjs", "bytecode.py")]
+    run(["node", str(program[0]), str(sources.PYODIDE), str(program[1])], "Pyodide did not compile")
+    lock.write(sources.PYODIDE, sources.PYODIDE.glob("*.whl"))
 
 
 def build_site(names: Sequence[str]) -> None:

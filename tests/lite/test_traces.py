@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from lite.sources import ROOT
 from tests.lite.conftest import SITE
 
 HERE = Path(__file__).parent
@@ -31,7 +32,7 @@ def printed(*command: object) -> list[str]:
 def both(runs: list[tuple[int, bool]]) -> tuple[list[str], list[str]]:
     file, wanted = HERE / "digests.py", json.dumps(runs)
     pyodide = SITE / "static" / "pyodide"
-    there = printed("node", HERE / "pyodide.mjs", pyodide, file, wanted)
+    there = printed("node", ROOT / "lite" / "pyodide.mjs", pyodide, file, wanted)
     return printed(sys.executable, file, wanted), there
 
 
