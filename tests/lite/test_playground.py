@@ -11,6 +11,12 @@ from tests.browser.conftest import SCREENSHOTS
 from tests.limits import JVM_S
 
 READY_MS = JVM_S * 1000  # until Python has started in a busy browser
+TICK_MS = 100  # between two states that the worker sends while its clock goes
+STANDS = """() => {
+    const [was, now] = [window.clockWas, document.querySelector('#clock').textContent];
+    window.clockWas = now;
+    return was === now;
+}"""
 
 
 class Visit(NamedTuple):
@@ -71,6 +77,7 @@ def test_a_quorum_on_a_dark_phone_steps_while_its_clock_stands(visit, site):
     visit.page.select_option("#mode", "kraft")
     expect(visit.page.locator("#picture")).to_contain_text("Controllers", timeout=READY_MS)
     visit.page.get_by_role("button", name="pause", exact=True).click()
+    visit.page.wait_for_function(STANDS, polling=4 * TICK_MS)
     before = visit.page.locator("#clock").inner_text()
     visit.page.get_by_role("button", name="100 ms forward").click()
     expect(visit.page.locator("#clock")).not_to_have_text(before)
