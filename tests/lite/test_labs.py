@@ -54,6 +54,17 @@ def test_lab_02_runs_to_its_end_and_shows_what_is_recorded(browser, site):
 
 @pytest.mark.long
 @pytest.mark.timeout(3 * CELL_S)
+@pytest.mark.parametrize(
+    "lab", ["01_storage", "03_rebalance", "05_controller", "08_speed", "09_operations", "10_kraft"]
+)
+def test_other_labs_run_to_their_end_in_part(browser, site, lab):
+    shown = run_all(browser, site, lab)
+    assert any(NOT_HERE.search(text) for text in shown)
+    assert any(text and "Not in a browser tab" not in text for text in shown)
+
+
+@pytest.mark.long
+@pytest.mark.timeout(3 * CELL_S)
 def test_the_oracle_needs_no_cluster(browser, site):
     shown = run_all(browser, site, "oracle")
     assert not any("Not in a browser tab" in text for text in shown)
