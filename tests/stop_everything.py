@@ -3,7 +3,8 @@
     make test & .venv/bin/python -m tests.stop_everything $!
 
 The processes below the one that is named stand still together for 5, 20 or 60 seconds (SIGSTOP),
-and go on. The run must end as it would have ended: tests/standstill.py runs again what was hit.
+and go on, also if this program is ended (SIGTERM) meanwhile. The run must end as it would have
+ended: tests/standstill.py runs again what was hit.
 """
 
 import random
@@ -35,19 +36,22 @@ def family(pid: int) -> list[psutil.Process]:
 def stand_still(pid: int, seconds: float) -> int:
     """Returns how many processes stood still."""
     stopped = []
-    for process in family(pid):
-        with suppress(psutil.NoSuchProcess):
-            if process.status() != psutil.STATUS_STOPPED:  # a test may have paused it
-                process.send_signal(signal.SIGSTOP)
-                stopped.append(process)
-    time.sleep(seconds)
-    for process in stopped:
-        with suppress(psutil.NoSuchProcess):
-            process.send_signal(signal.SIGCONT)
+    try:
+        for process in family(pid):
+            with suppress(psutil.NoSuchProcess):
+                if process.status() != psutil.STATUS_STOPPED:  # a test may have paused it
+                    stopped.append(process)
+                    process.send_signal(signal.SIGSTOP)
+        time.sleep(seconds)
+    finally:
+        for process in stopped:
+            with suppress(psutil.NoSuchProcess):
+                process.send_signal(signal.SIGCONT)
     return len(stopped)
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit())
     pid = int(sys.argv[1])
     chance = random.Random(sys.argv[2] if len(sys.argv) > 2 else None)
     while psutil.pid_exists(pid):
