@@ -128,7 +128,7 @@ def put_together() -> list[str]:
 
 
 def add_bytecode() -> None:
-    """The wheels are others then, so the list of their hashes is made anew."""
+    """Add bytecode to the wheels; their hashes change, so the list of them is made anew."""
     program = [sources.ROOT / "lite" / name for name in ("pyodide.mjs", "bytecode.py")]
     run(["node", str(program[0]), str(sources.PYODIDE), str(program[1])], "Pyodide did not compile")
     lock.write(sources.PYODIDE, sources.PYODIDE.glob("*.whl"))

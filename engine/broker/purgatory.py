@@ -30,7 +30,7 @@ class Purgatory:
             settle(watcher, True)
 
     def wake_all(self) -> None:
-        """A broker came or went: it has replicas of any partition."""
+        """A broker came or went, and may have replicas of any partition: wake all requests."""
         for partition in [*self._watchers]:
             self.wake(partition)
 

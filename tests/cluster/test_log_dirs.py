@@ -47,7 +47,7 @@ def disk_of(cluster: Cluster, broker: int, topic: str) -> Path:
 
 
 def draft_goes_to(disk: Path, device: str) -> None:
-    """The next checkpoint; one that is being written now is let be."""
+    """Let a disk's next checkpoint be written to a device, after one that is being written now."""
 
     def placed() -> bool:
         try:

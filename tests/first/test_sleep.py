@@ -23,7 +23,6 @@ NIGHT = 4 * SESSION
 ORDERS = TopicPartition("orders", 0)
 CONFIG = {
     "zookeeper.session.timeout.ms": f"{SESSION * 1000:.0f}",
-    "zookeeper.connection.timeout.ms": f"{START_S * 1000:.0f}",  # otherwise that of the session
     "group.min.session.timeout.ms": "500",
 }
 

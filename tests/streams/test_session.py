@@ -58,6 +58,17 @@ say("at home", jvm.log().parent)
 time.sleep(60)
 """
 
+HASTY = """\
+from sparkstreams import session
+
+try:
+    session.start()
+except KeyboardInterrupt:
+    print("interrupted", flush=True)
+spark = session.start()
+print("rows", spark.range(3).count())
+session.stop(spark)
+"""
 SLOW = """\
 import os, sys, time
 
@@ -168,6 +179,25 @@ def test_the_session_of_a_notebook(tmp_path: Path, no_java: dict[str, str]) -> N
     litter = {path.name for path in (*tmp_path.iterdir(), *here.iterdir())}
     assert litter - {".hypothesis"} == {"tools", "stderr", "here"}  # (kio's, where tests are made)
     assert errors.read_text() == ""  # nothing said where a notebook would show it
+
+
+@pytest.mark.spark
+def test_an_interrupt_while_the_jvm_starts_leaves_none_behind(
+    tmp_path: Path, no_java: dict[str, str]
+) -> None:
+    mark = uuid4().hex
+    with subprocess.Popen(
+        [sys.executable, "-c", HASTY],
+        env=no_java | {"BROKERLAB_RUN": mark},
+        stdout=subprocess.PIPE,
+        text=True,
+        start_new_session=True,
+    ) as kernel:
+        until(lambda: any("SparkSubmit" in line for line in marked(mark)))
+        os.killpg(kernel.pid, signal.SIGINT)
+        told, _ = kernel.communicate()
+    assert told.splitlines() == ["interrupted", "rows 3"]
+    until(lambda: not marked(mark))
 
 
 @pytest.mark.spark
