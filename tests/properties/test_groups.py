@@ -305,6 +305,8 @@ class World:
             while any(each.error is None for each in self.log):
                 self.broker.finish_next(NONE)
             self.broker.advance(500)
+            if self.group is None:  # it was empty, and has expired
+                self.begin_again()
         self.check()
         names = {each.name for each in self.clients}
         if not self.clients:
