@@ -3,6 +3,8 @@
 The picture is where the lab puts it, in the dock or below its cell, and shows a recorded run.
 """
 
+from pathlib import Path
+
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
@@ -18,6 +20,11 @@ log"""
 CLUSTER = """view = ClusterView(run)
 view.dock()
 view"""
+WAIT = """import time
+from pathlib import Path
+while not Path({!r}).exists():
+    time.sleep(0.05)
+"""
 QUESTION = """from widgets import Predict
 Predict("Is it lost?", {"Yes": "No.", "No": "It is not."}, hint="Look.")"""
 SCALE = "(it) => it.getBoundingClientRect().width / it.viewBox.baseVal.width"
@@ -34,6 +41,11 @@ class Keys:
     @property
     def dock(self) -> Locator:
         return self.page.locator(".lab-dock")
+
+    @property
+    def broker(self) -> Locator:
+        """A shape of the picture of CLUSTER, in the dock."""
+        return self.dock.locator('[data-key="broker 1"]')
 
     @property
     def cells(self) -> Locator:
@@ -82,7 +94,8 @@ def test_what_is_typed_in_the_dock_stays_there(keys: Keys) -> None:
 
 def test_tab_enters_the_dock_arrows_move_in_it_and_escape_leaves_it(keys: Keys) -> None:
     keys.notebook.run(LOG)
-    keys.show(CLUSTER)
+    keys.notebook.run(CLUSTER)
+    expect(keys.broker).to_be_visible()  # this picture has displaced the other one
     cell = keys.write("print('ran', 'on')")
     keys.page.keyboard.press("Escape")  # the cell is active, and not edited
     expect(cell).to_be_focused()
@@ -102,6 +115,22 @@ def test_tab_enters_the_dock_arrows_move_in_it_and_escape_leaves_it(keys: Keys) 
     expect(cell).to_be_focused()
     keys.page.keyboard.press("Control+Enter")
     expect(cell.locator(".jp-OutputArea")).to_have_text("ran on")
+
+
+def test_a_picture_that_displaces_another_one_gets_its_focus(keys: Keys, tmp_path: Path) -> None:
+    """Or the cell of the old picture would be the active one."""
+    keys.show(LOG)
+    go = tmp_path / "go"
+    keys.notebook.run(WAIT.format(str(go)) + CLUSTER)
+    cell = keys.write("print('ran', 'on')")
+    shape = keys.dock.locator("[data-does]").first
+    shape.focus()
+    expect(shape).to_be_focused()
+    go.touch()
+    expect(keys.broker).to_be_visible()
+    expect(keys.dock.locator("svg :focus")).to_have_count(1)
+    keys.page.keyboard.press("Escape")
+    expect(cell).to_be_focused()
 
 
 @pytest.mark.parametrize("key", ["Shift+Enter", "Control+Enter", "Alt+Enter"])

@@ -9,6 +9,8 @@
 Its time passes as fast as that of a clock, while it is looked at: a picture, an exercise, and
 `wait` ask for its state. What says that it waits without `await` lets simulated time pass at once.
 
+It is for one thread: a tab has no more.
+
 Left out: whatever else engine.Cluster has. It is another class, so that nobody takes it for that.
 """
 

@@ -105,6 +105,9 @@ const isWide = (notebook) => sizeOf(notebook).wide >= BESIDE;
 const activeCell = (notebook) => notebook.querySelector(".jp-Cell.jp-mod-active");
 
 function dock(notebook, name, holder, root, release) {
+  // Not with the picture that goes: its cell would be the active one.
+  const focused = notebook.lab?.box.contains(document.activeElement);
+  if (focused) document.activeElement.blur();
   if (notebook.lab) remove(notebook, true);
   const panel = notebook.parentElement;
   const box = html("aside", "lab-dock", panel);
@@ -124,6 +127,7 @@ function dock(notebook, name, holder, root, release) {
   notebook.lab = { name, holder, box, release, observer, forget };
   notebook.classList.add("lab-docked");
   moved(root, () => box.append(root));
+  if (focused) box.querySelector('svg [tabindex="0"]')?.focus({ preventScroll: true });
   notebook.dispatchEvent(new Event(MOVED));
 }
 

@@ -166,7 +166,8 @@ function render({ model, el }) {
     const place = held?.getBoundingClientRect();
     children(svg, shapes);
     // Or the next key would be the notebook's, which knows one that deletes a cell.
-    if (held && !held.isConnected) nearest(svg, place)?.focus({ preventScroll: true });
+    const isLost = held && !(held.isConnected && held.hasAttribute("tabindex"));
+    if (isLost) nearest(svg, place)?.focus({ preventScroll: true });
     reachable(svg);
     menu.refresh();
     if (tip.about) tip.textContent = tip.about.label;

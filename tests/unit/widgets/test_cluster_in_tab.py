@@ -11,7 +11,7 @@ import pytest
 
 from engine.model import TopicPartition
 from lite import contents, sources
-from widgets import ClusterView
+from widgets import ClusterView, background
 from widgets.playground import cluster_in_tab
 from widgets.playground.cluster_in_tab import ClusterInTab
 
@@ -21,7 +21,9 @@ MODES = ["zookeeper", "kraft"]
 
 @pytest.fixture
 def quick(monkeypatch):
-    """The clock on the wall, by which a simulated cluster goes, is a hundred times as fast."""
+    """As in a tab there are no threads, which a simulated cluster does not bear; and the clock on
+    the wall, by which it goes, is a hundred times as fast."""
+    monkeypatch.setattr(background, "IN_BROWSER", True)
     monkeypatch.setattr(cluster_in_tab, "monotonic", lambda: 100 * time.monotonic())
     monkeypatch.setattr(cluster_in_tab, "LOOK_S", 0.001)
 
@@ -69,11 +71,16 @@ def test_a_broker_is_killed_by_a_click_and_started_again(mode, quick):
     """The picture's acts are those of a cluster of processes."""
     cluster = ClusterInTab(mode, SESSIONS)
     cluster.topic("orders")
-    view, leader = ClusterView(cluster), cluster.leader("orders")
-    view.do("kill", str(leader))
-    asyncio.run(cluster.wait("a new leader", lambda: cluster.leader("orders") != leader))
-    view.do("restart", str(leader))
-    asyncio.run(cluster.mend())
+
+    async def clicks() -> ClusterView:
+        view, leader = ClusterView(cluster), cluster.leader("orders")
+        view.do("kill", str(leader))
+        await cluster.wait("a new leader", lambda: cluster.leader("orders") != leader)
+        view.do("restart", str(leader))
+        await cluster.mend()
+        return view
+
+    view = asyncio.run(clicks())
     assert view.trouble == ""
     assert sorted(cluster.world.isr(TopicPartition("orders", 0))) == [1, 2, 3]
 
