@@ -127,7 +127,7 @@ function dock(notebook, name, holder, root, release) {
   notebook.lab = { name, holder, box, release, observer, forget };
   notebook.classList.add("lab-docked");
   moved(root, () => box.append(root));
-  if (focused) box.querySelector('svg [tabindex="0"]')?.focus({ preventScroll: true });
+  if (focused) focusOn(box.querySelector('svg [tabindex="0"]'));
   notebook.dispatchEvent(new Event(MOVED));
 }
 
@@ -181,9 +181,14 @@ function following(notebook) {
   };
 }
 
+// The page stays where it is.
+function focusOn(element) {
+  element?.focus({ preventScroll: true });
+}
+
 // An element that is moved loses the focus: the next key would be the notebook's.
 function moved(root, move) {
   const active = root.contains(document.activeElement) ? document.activeElement : null;
   move();
-  active?.focus({ preventScroll: true });
+  focusOn(active);
 }

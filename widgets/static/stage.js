@@ -37,7 +37,6 @@ function attribute(element, name, value) {
 function children(parent, rows) {
   const before = parent.shapes ?? new Map();
   const now = (parent.shapes = new Map());
-  const held = parent.ownerDocument.activeElement;
   for (const [kind, key] of rows) {
     const known = before.get(key);
     now.set(key, known?.kind === kind ? known : created(kind));
@@ -54,7 +53,6 @@ function children(parent, rows) {
     const told = JSON.stringify(row);
     if (element.told !== told) shape(element, row, told);
   }
-  if (held && held !== parent.ownerDocument.activeElement && held.isConnected) held.focus();
 }
 
 function created(kind) {
@@ -166,8 +164,7 @@ function render({ model, el }) {
     const place = held?.getBoundingClientRect();
     children(svg, shapes);
     // Or the next key would be the notebook's, which knows one that deletes a cell.
-    const isLost = held && !(held.isConnected && held.hasAttribute("tabindex"));
-    if (isLost) nearest(svg, place)?.focus({ preventScroll: true });
+    if (held) focusOn(held.isConnected && held.hasAttribute("tabindex") ? held : nearest(svg, place));
     reachable(svg);
     menu.refresh();
     if (tip.about) tip.textContent = tip.about.label;
@@ -279,7 +276,7 @@ function choose(element, menu, act) {
 
 // After an answer the learner runs on: the next cell is the active one.
 function onward(el) {
-  nextCell(el)?.focus({ preventScroll: true });
+  focusOn(nextCell(el));
 }
 
 function nextCell(el) {
@@ -312,7 +309,7 @@ function menus(frame, act) {
     box.hidden = true;
     const was = owner;
     owner = null;
-    if (was.isConnected) was.focus({ preventScroll: true });
+    if (was.isConnected) focusOn(was);
   };
   const open = (element) => {
     owner = element;
@@ -324,7 +321,7 @@ function menus(frame, act) {
     box.style.left = `${aside + Math.max(0, Math.min(left, within.width - box.offsetWidth - 4))}px`;
     const under = at.top - within.top + Math.min(at.height / 2, 30);
     box.style.top = `${down + Math.max(0, Math.min(under, within.height - box.offsetHeight - 4))}px`;
-    box.firstChild.focus({ preventScroll: true });
+    focusOn(box.firstChild);
   };
   box.onkeydown = (event) => {
     const items = [...box.children];
@@ -346,7 +343,7 @@ function menus(frame, act) {
     else if (box.told !== JSON.stringify(owner.acts)) {
       const held = box.contains(document.activeElement);
       fill();
-      if (held) box.firstChild.focus({ preventScroll: true });
+      if (held) focusOn(box.firstChild);
     }
   };
   return { open, close, refresh };
@@ -395,7 +392,7 @@ function pointing(svg, frame, tip, menu, act) {
   svg.addEventListener("click", (event) => {
     const element = shapeOf(event);
     if (!element) return menu.close();
-    element.focus({ preventScroll: true });
+    focusOn(element);
     if (!element.drag) choose(element, menu, act);
   });
   dragging(svg, act);
@@ -453,7 +450,7 @@ function toNotebook(root, el, cell) {
     if (event.key !== "Escape" || full()) return;
     const home = cell();
     if (!home) return document.activeElement.blur();
-    home.focus({ preventScroll: true });
+    focusOn(home);
     event.preventDefault();
     event.stopPropagation();
   });
@@ -464,7 +461,7 @@ function toNotebook(root, el, cell) {
     event.stopPropagation();
     let home = cell() ?? el;
     if (ANSWERS.includes(event.target.drag)) home = nextCell(home) ?? home; // not asked again
-    home.focus({ preventScroll: true });
+    focusOn(home);
     home.dispatchEvent(new KeyboardEvent(event.type, event));
   };
   root.addEventListener("keydown", run, true);
