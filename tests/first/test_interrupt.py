@@ -23,10 +23,11 @@ QUEUED = "print('never')"
 
 
 class Terminal:
-    """JupyterLab in a terminal of its own."""
+    """JupyterLab in a terminal of its own, and a kernel of it."""
 
     def __init__(self, home: Path) -> None:
         os.makedirs(home / "runtime")
+        self.home, self.kernel = home, BlockingKernelClient()
         self.ours, theirs = pty.openpty()
         config = ROOT / "labs" / ".jupyter" / "jupyter_lab_config.py"
         command = [str(Path(sys.executable).with_name("jupyter")), "lab", "--config", str(config)]
@@ -40,16 +41,18 @@ class Terminal:
         self._bytes = b""
         self.reader = threading.Thread(target=self._read)
         self.reader.start()
-        (home / "jupyter.log").touch()
+
+    def start_a_kernel(self) -> None:
+        (self.home / "jupyter.log").touch()
+        runtime = self.home / "runtime"
         info = wait_until_it_answers(
-            self.process, home / "runtime" / f"jpserver-{self.process.pid}.json", home
+            self.process, runtime / f"jpserver-{self.process.pid}.json", self.home
         )
         kernels = Request(f"{info['url']}api/kernels?token={info['token']}", b"{}", method="POST")
         with urlopen(kernels, timeout=START_S) as answer:
             name = json.load(answer)["id"]
-        self.kernel = BlockingKernelClient(
-            connection_file=str(home / "runtime" / f"kernel-{name}.json")
-        )
+        self.kernel.load_connection_file(str(runtime / f"kernel-{name}.json"))
+        self.kernel.start_channels()
 
     def _read(self) -> None:
         try:
@@ -69,22 +72,26 @@ class Terminal:
         self.kernel.stop_channels()
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
-        self.process.wait(START_S)
-        self.reader.join(START_S)
-        os.close(self.ours)
+        try:
+            self.process.wait(START_S)
+        finally:
+            self.process.kill()
+            self.reader.join(START_S)
+            os.close(self.ours)
 
 
 @pytest.fixture
 def terminal(tmp_path: Path) -> Iterator[Terminal]:
     terminal = Terminal(tmp_path)
-    yield terminal
-    terminal.close()
+    try:
+        terminal.start_a_kernel()
+        yield terminal
+    finally:  # also if it has not answered in time
+        terminal.close()
 
 
 def test_ctrl_c_in_mid_cell_prints_no_traceback(terminal: Terminal, tmp_path: Path) -> None:
     kernel, running = terminal.kernel, tmp_path / "running"
-    kernel.load_connection_file()
-    kernel.start_channels()
     for code in (RUNS.format(str(running)), QUEUED, QUEUED):
         kernel.execute(code)
     until(running.exists, START_S)

@@ -10,11 +10,14 @@ import re
 import socket
 import subprocess
 import sys
+import threading
 import xml.etree.ElementTree as ET
 from base64 import b64decode
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from itertools import pairwise
 from types import ModuleType
+from typing import Any
 
 import pytest
 
@@ -40,12 +43,44 @@ def recorded(labs_can_be_imported: None) -> ModuleType:
 
 @pytest.fixture(autouse=True)
 def nothing_is_started(monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest) -> None:
-    def refuse(*facts: object, **more: object) -> None:
-        raise AssertionError(f"to play a recording, nothing is started: {facts}")
+    """By the test or by what it starts. Older threads belong to the clusters of other tests: their
+    clients connect again whenever a connection was lost."""
+    others = {*threading.enumerate()} - {threading.current_thread()}
+
+    def refusing(real: Callable[..., Any]) -> Callable[..., Any]:
+        def call(*facts: Any, **more: Any) -> Any:
+            if threading.current_thread() in others:
+                return real(*facts, **more)
+            raise AssertionError(f"to play a recording, nothing is started: {facts}")
+
+        return call
 
     if "makes_one" not in request.node.name:
-        monkeypatch.setattr(subprocess, "Popen", refuse)
-        monkeypatch.setattr(socket.socket, "connect", refuse)
+        monkeypatch.setattr(subprocess, "Popen", refusing(subprocess.Popen))
+        monkeypatch.setattr(socket.socket, "connect", refusing(socket.socket.connect))
+
+
+@pytest.fixture(scope="module")
+def older() -> Iterator[ThreadPoolExecutor]:
+    """A thread that was there before the test."""
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(threading.get_ident).result()
+        yield pool
+
+
+def test_an_older_thread_connects_and_no_other_one(older: ThreadPoolExecutor) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def connect() -> None:
+            with socket.socket() as client:
+                client.connect(server.getsockname())
+
+        older.submit(connect).result()
+        with pytest.raises(AssertionError, match="nothing is started"):
+            connect()
+        with ThreadPoolExecutor(1) as newer:
+            asked = newer.submit(connect)
+        assert isinstance(asked.exception(), AssertionError)
 
 
 def views(names: tuple[str, ...] = RUNS) -> list[tuple[str, str]]:
