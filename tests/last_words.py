@@ -39,7 +39,8 @@ def _said(cluster: Cluster) -> Iterator[tuple[str, str]]:
         yield "its last events", "\n".join(map(" ".join, zip(ages, told, strict=True)))
         yield "what is out of sync, and groups", "\n".join(_state(cluster.state()))
         controllers = cluster.state().controllers.keys() - set(cluster.brokers)
-        for node in [*cluster.brokers, *(f"controller-{it - 100}" for it in sorted(controllers))]:
+        servers = [*cluster.zookeepers, *(f"controller-{it - 100}" for it in sorted(controllers))]
+        for node in [*cluster.brokers, *servers]:
             lines = cluster.child(node).output().splitlines()[-LINES:]
             yield f"the last lines of {node}", "\n".join(lines)
     except Exception as error:  # it was not started, or has been stopped: that is told, too

@@ -14,9 +14,11 @@ FAILS = """
 import pytest
 from engine import Cluster
 
-@pytest.fixture(params=["running", "stopped"])
+KRAFT = {"metadata": "kraft", "controllers": 1}
+
+@pytest.fixture(params=["running", "zookeeper", "stopped"])
 def cluster(request):
-    with Cluster(brokers=1, metadata="kraft", controllers=1) as cluster:
+    with Cluster(brokers=1, **({} if request.param == "zookeeper" else KRAFT)) as cluster:
         if request.param == "stopped":
             cluster.stop()
         yield cluster
@@ -29,8 +31,11 @@ def test_it(cluster):
 def test_it_is_told_and_the_reason_stays(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_it.py").write_text(FAILS)
-    running, stopped = run(tmp_path).split("test_it[stopped]", 1)
-    assert "for its own reason" in running and "for its own reason" in stopped
+    running, other = run(tmp_path).split("test_it[zookeeper]", 1)
+    zookeeper, stopped = other.split("test_it[stopped]", 1)
+    for report in (running, zookeeper, stopped):
+        assert "for its own reason" in report
     for told in ("broker.registered 101", "the last lines of 1", "the last lines of controller-1"):
         assert told in running
-    assert "2 failed" in stopped and "INTERNALERROR" not in stopped
+    assert "the last lines of zookeeper" in zookeeper and "FileTxnLog" in zookeeper
+    assert "3 failed" in stopped and "INTERNALERROR" not in stopped

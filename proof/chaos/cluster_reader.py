@@ -103,12 +103,14 @@ def placement(bootstrap: str, topic: str, **settings: Any) -> dict[int, list[int
     return {number: sorted(each.replicas) for number, each in sorted(found.items())}
 
 
-# The controller lost its ZooKeeper session or is another one now; or librdkafka dropped a broker
-# because it is also one of the bootstrap servers.
+# The controller lost its ZooKeeper session or is another one now, which does not know a broker yet
+# whose session has just begun; or librdkafka dropped a broker because it is also one of the
+# bootstrap servers.
 TRANSIENT = frozenset(
     {
         KafkaError.REQUEST_TIMED_OUT,
         KafkaError.NOT_CONTROLLER,
+        KafkaError.INVALID_REPLICA_ASSIGNMENT,
         KafkaError._TRANSPORT,
         KafkaError._TIMED_OUT,
         KafkaError._DESTROY_BROKER,
