@@ -14,6 +14,7 @@ from hypothesis import settings
 import tests.lean  # noqa: F401
 from engine.cluster.node_launcher import NodeLauncher, TemplateProcess
 from tests.last_words import LastWordsPlugin
+from tests.leftovers import LeftoversPlugin
 from tests.standstill import StandstillPlugin
 from tests.summary import SummaryPlugin
 
@@ -84,6 +85,8 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(StandstillPlugin(), "standstill")
     config.pluginmanager.register(SummaryPlugin(), "summary")
     config.pluginmanager.register(LastWordsPlugin(), "last words")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(LeftoversPlugin(), "leftovers")
 
 
 @pytest.hookimpl(tryfirst=True)  # before -m looks at the marks

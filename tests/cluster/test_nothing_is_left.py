@@ -1,7 +1,4 @@
-"""A run of tests ends, well or badly, and leaves nothing: no process, no directory.
-
-Every process of a run carries a mark in its environment, and so do those that they start.
-"""
+"""A run of tests ends, well or badly, and leaves nothing: no process, no directory."""
 
 import os
 import signal
@@ -13,6 +10,7 @@ from uuid import uuid4
 import pytest
 
 from tests.interop.watch import until
+from tests.leftovers import MARK, marked
 
 ROOT = Path(__file__).resolve().parents[2]
 TESTS = """\
@@ -45,29 +43,15 @@ ENDS = {
 }
 
 
-def marked(mark: str) -> list[str]:
-    """The processes that were started with this mark: ps shows their environment, too."""
-    told = subprocess.run(["ps", "axeww"], capture_output=True, text=True, check=True).stdout
-    return [line for line in told.splitlines() if mark in line and "<defunct>" not in line]
-
-
-def test_a_process_that_is_left_is_seen() -> None:
-    environment = {**os.environ, "BROKERLAB_RUN": uuid4().hex}
-    with subprocess.Popen(["sleep", "60"], env=environment) as process:
-        until(lambda: marked(f"BROKERLAB_RUN={environment['BROKERLAB_RUN']}"))
-        process.kill()
-
-
 # tests/interop/test_cluster_faults.py kills, and interrupts, a process that has a cluster.
 @pytest.mark.long
 @pytest.mark.parametrize("end", ENDS)
 def test_a_run_of_tests_leaves_nothing(end: str, tmp_path: Path) -> None:
     last, code = ENDS[end]
-    mark, scratch = f"BROKERLAB_RUN={uuid4().hex}", tmp_path / "scratch"
+    mark, scratch = uuid4().hex, tmp_path / "scratch"
     scratch.mkdir()
     (tmp_path / "test_it.py").write_text(TESTS.format(end=last))
-    name, value = mark.split("=")
-    environment = {**os.environ, name: value, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, MARK: mark, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", str(tmp_path)]
     run = subprocess.run(
         command, cwd=tmp_path, env=environment, capture_output=True, text=True, check=False

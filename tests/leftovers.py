@@ -1,0 +1,73 @@
+"""A run of tests ends, and nothing that it has started is there any more.
+
+    pytest ── BROKERLAB_RUN=4f2a... ──> workers ──> JupyterLab ──> kernels ──> brokers ...
+
+Each process inherits the mark of its run. The main process looks for it when all workers have
+ended: what does not end by itself soon is told, ended, and makes the run a failed one.
+
+A test that runs tests, or that wants to look by itself, has a mark of its own.
+"""
+
+import os
+import time
+from contextlib import suppress
+from uuid import uuid4
+
+import psutil
+import pytest
+from _pytest.terminal import TerminalReporter
+
+from tests.limits import CHANGE_S
+
+MARK = "BROKERLAB_RUN"
+PAUSE_S = 0.2
+
+
+def marked(value: str) -> list[psutil.Process]:
+    """All other processes with this mark, as they were started with it. Zombies have none."""
+    found = []
+    for process in psutil.process_iter():
+        with suppress(psutil.Error):  # it has ended, or belongs to another user
+            if process.pid != os.getpid() and process.environ().get(MARK) == value:
+                found.append(process)
+    return found
+
+
+def left(value: str, patience_s: float) -> list[psutil.Process]:
+    """What has this mark still, after so long."""
+    deadline = time.monotonic() + patience_s
+    while (found := marked(value)) and time.monotonic() < deadline:
+        time.sleep(PAUSE_S)
+    return found
+
+
+def told(process: psutil.Process) -> str:
+    with suppress(psutil.Error):
+        return f"  {process.pid} ({process.status()}) {' '.join(process.cmdline())[:300]}"
+    return f"  {process.pid} has ended by now"
+
+
+class LeftoversPlugin:
+    """Of the main process: workers have none."""
+
+    def __init__(self) -> None:
+        self._mark = os.environ[MARK] = uuid4().hex
+        self._told = list[str]()
+
+    @pytest.hookimpl(wrapper=True, trylast=True)  # after xdist, and before the summary
+    def pytest_sessionfinish(self, session: pytest.Session) -> object:
+        result = yield
+        found = left(self._mark, CHANGE_S)
+        self._told = [told(each) for each in found]
+        for each in found:
+            with suppress(psutil.Error):
+                each.kill()
+        if found and session.exitstatus == pytest.ExitCode.OK:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+        return result
+
+    def pytest_terminal_summary(self, terminalreporter: TerminalReporter) -> None:
+        if self._told:
+            terminalreporter.section("left behind", sep="=", red=True)
+            terminalreporter.write_line("These processes were there after the last test:")
+            terminalreporter.write_line("\n".join(self._told))

@@ -1,0 +1,46 @@
+"""A run that leaves a process fails, names it and ends it."""
+
+from pathlib import Path
+
+import psutil
+import pytest
+
+from tests.test_standstill import run
+
+CONFTEST = """
+import tests.leftovers
+from tests.leftovers import LeftoversPlugin
+
+tests.leftovers.CHANGE_S = 1
+
+def pytest_configure(config):
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(LeftoversPlugin())
+"""
+TEST = """
+import subprocess
+
+def test_it():
+    process = subprocess.Popen(["sleep", "{seconds}"], start_new_session=True)
+    process.returncode = 0  # or Python warns of it
+    print("started", process.pid, flush=True)
+"""
+SECONDS = "86399"  # nobody else sleeps for so long
+
+
+@pytest.mark.parametrize("options", [[], ["-p", "xdist", "-n", "1"]], ids=["alone", "xdist"])
+def test_what_is_left_is_named_and_ended(options: list[str], tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_it.py").write_text(TEST.format(seconds=SECONDS))
+    said = run(tmp_path, *options)
+    assert "1 passed" in said
+    assert f"(sleeping) sleep {SECONDS}" in said
+    now = psutil.process_iter(["cmdline"])  # a zombie has none
+    assert not [each for each in now if SECONDS in (each.info["cmdline"] or [])]
+
+
+def test_what_ends_by_itself_is_not_left(tmp_path: Path) -> None:
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_it.py").write_text(TEST.format(seconds="0.5"))
+    said = run(tmp_path)
+    assert "1 passed" in said and "left behind" not in said
