@@ -140,14 +140,25 @@ STREAM = 400  # records
 PAUSE = 0.005  # seconds between two
 WITHIN = 500.0  # ms, from produce() to the answer
 PER_REQUEST = 10  # records, on average
+STREAMS, LATE = 3, "p99 is"
 
 
 def meets(cluster: Callable[[], Cluster]) -> Trial:
     return Trial(
         "Settings for 200 records a second: p99 within 500 ms, and ten records in a request",
-        lambda code: _meets(cluster(), code),
+        lambda code: _best(cluster(), code),
         hint="How many records come in one linger? And what else is in those 500 ms?",
     )
+
+
+def _best(cluster: Cluster, code: Code) -> str:
+    """Of three streams: a machine that stands still for a moment is not the settings' fault."""
+    said = ""
+    for _ in range(STREAMS):
+        said = _meets(cluster, code)
+        if not said.startswith(LATE):
+            break
+    return said
 
 
 def _meets(cluster: Cluster, code: Code) -> str:
@@ -173,7 +184,7 @@ def _meets(cluster: Cluster, code: Code) -> str:
     if PER_REQUEST * len(batches) > STREAM:
         return f"there were {len(batches)} requests for all of {STREAM} records: not ten in each"
     late = percentile(latencies, 99)
-    return f"p99 is {late:.0f} ms" if late > WITHIN else ""
+    return f"{LATE} {late:.0f} ms" if late > WITHIN else ""
 
 
 # -- cures -----------------------------------------------------------------------------------------
