@@ -42,8 +42,9 @@ def main() -> int:
         return 1
     for module, names in modules.items():
         print("\n".join(f"FAILED ONCE: {name}" for name in names))
-        more = NOTEBOOK if module.endswith(".ipynb") else []
-        command = [sys.executable, "-m", "pytest", *more, *names]
+        # In the module's order, which is not that of the names: the last test may stop the broker.
+        more = NOTEBOOK if module.endswith(".ipynb") else ["--last-failed"]
+        command = [sys.executable, "-m", "pytest", *more, module]
         if subprocess.run(command, cwd=ROOT, check=False).returncode:
             return 1
         print(f"PASSED ALONE: {module}", flush=True)

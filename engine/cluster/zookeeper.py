@@ -156,7 +156,9 @@ class ZookeeperServer(ServerProcess):
                 raise PortTaken(taken(self.port))
             try:
                 self.launch()
-                return self.await_ready()
+                self.await_ready()
+                self._any_port = False  # it keeps this one over a restart
+                return
             except PortTaken:
                 if not self._any_port:
                     raise

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from engine.cluster.cluster import Cluster
-from engine.cluster.zookeeper import ZookeeperServer, free_port
+from engine.cluster.zookeeper import ZookeeperServer
 from proof.chaos.run import settings
 from tests.cluster.conftest import new_topic
 from tests.cluster.probe import Probe
@@ -19,7 +19,7 @@ SESSION = int(COMMON["zookeeper.session.timeout.ms"]) / 1000  # seconds
 @pytest.fixture(scope="module")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZookeeperServer]:
     """On a port of its own choice, which it keeps over a restart."""
-    with ZookeeperServer(tmp_path_factory.mktemp("zookeeper"), free_port()) as zookeeper:
+    with ZookeeperServer(tmp_path_factory.mktemp("zookeeper")) as zookeeper:
         yield zookeeper
 
 

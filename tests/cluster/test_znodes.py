@@ -203,7 +203,7 @@ def test_an_owner_who_removes_its_node_goes_on_living(kazoo, seen):
 
 
 def test_what_happened_while_we_were_away_is_found(tmp_path):
-    with ZookeeperServer(tmp_path / "zookeeper", free_port()) as server:
+    with ZookeeperServer(tmp_path / "zookeeper") as server:
         client = KazooClient(server.address)
         client.start()
         client.create("/stays", b"1")

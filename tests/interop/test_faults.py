@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from engine.cluster.cluster import Cluster
-from engine.cluster.zookeeper import ZookeeperServer, ask, free_port
+from engine.cluster.zookeeper import ZookeeperServer, ask
 from engine.wire import codec
 from engine.wire.apis import Api
 from tests.interop.raw import Raw, batch, create
@@ -21,7 +21,7 @@ CONNECTED, SUSPENDED, EXPIRED = (
 @pytest.fixture(scope="module")
 def zookeeper(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ZookeeperServer]:
     """On a port of its own choice, which it keeps over a restart."""
-    with ZookeeperServer(tmp_path_factory.mktemp("zookeeper"), free_port()) as zookeeper:
+    with ZookeeperServer(tmp_path_factory.mktemp("zookeeper")) as zookeeper:
         yield zookeeper
 
 

@@ -1,6 +1,8 @@
 """CI runs a few failures again, alone; many, or none that is known, stay a failure."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,28 @@ SECOND_TIME = (
     "    tried = Path(__file__).with_suffix('.tried')\n"
     "    again = tried.exists()\n    tried.touch()\n    assert again\n"
 )
+
+
+IN_ORDER = """from pathlib import Path
+
+STATE = Path(__file__).with_suffix(".state")
+
+
+def test_works():
+    said = STATE.read_text() if STATE.exists() else "broken"
+    STATE.write_text("well")
+    assert said == "well"
+
+
+def test_passes():
+    STATE.write_text("well")
+
+
+def test_ends_it():
+    said = STATE.read_text()
+    STATE.write_text("ended")
+    assert said == "again"
+"""
 
 
 def last_failed(folder: Path, monkeypatch: pytest.MonkeyPatch, *names: str) -> None:
@@ -41,6 +65,22 @@ def test_what_passes_alone_is_forgiven_and_what_fails_again_is_not(
     assert "FAILED ONCE: test_second.py::test_it" in capfd.readouterr().out
     last_failed(tmp_path, monkeypatch, "test_broken.py::test_it", "test_second.py::test_it")
     assert again.main() == 1
+
+
+def test_what_failed_is_run_again_in_its_module_s_order(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The names of tests are sorted otherwise, and a test that ends what the others use is last."""
+    (tmp_path / "test_order.py").write_text(IN_ORDER)
+    (tmp_path / "pytest.ini").write_text("[pytest]\ncache_dir = cache")
+    monkeypatch.chdir(tmp_path)
+    subprocess.run([sys.executable, "-m", "pytest"], check=False)
+    monkeypatch.setattr(again, "FAILED", tmp_path / "cache" / "v" / "cache" / "lastfailed")
+    monkeypatch.setattr(again, "ROOT", tmp_path)
+    (tmp_path / "test_order.state").write_text("well")
+    again.main()
+    said = capfd.readouterr().out.partition("FAILED ONCE")[2]
+    assert "test_order.py .F" in said
 
 
 def test_many_failures_are_no_accident_and_neither_is_a_run_without_any(
