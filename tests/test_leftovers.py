@@ -16,6 +16,9 @@ tests.leftovers.CHANGE_S = 1
 def pytest_configure(config):
     if not hasattr(config, "workerinput"):
         config.pluginmanager.register(LeftoversPlugin())
+
+def pytest_unconfigure(config):
+    print("ends with", int(config.pluginmanager.get_plugin("session").exitstatus))
 """
 TEST = """
 import subprocess
@@ -33,7 +36,7 @@ def test_what_is_left_is_named_and_ended(options: list[str], tmp_path: Path) -> 
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_it.py").write_text(TEST.format(seconds=SECONDS))
     said = run(tmp_path, *options)
-    assert "1 passed" in said
+    assert "1 passed" in said and "ends with 1" in said
     assert f"(sleeping) sleep {SECONDS}" in said
     now = psutil.process_iter(["cmdline"])  # a zombie has none
     assert not [each for each in now if SECONDS in (each.info["cmdline"] or [])]
@@ -43,4 +46,4 @@ def test_what_ends_by_itself_is_not_left(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_it.py").write_text(TEST.format(seconds="0.5"))
     said = run(tmp_path)
-    assert "1 passed" in said and "left behind" not in said
+    assert "1 passed" in said and "ends with 0" in said
