@@ -20,17 +20,17 @@ from _pytest.terminal import TerminalReporter
 from tests.limits import CHANGE_S
 
 MARK = "BROKERLAB_RUN"
+SEEN = ("environ", "cmdline", "status")  # what is read of each process, all at once
 PAUSE_S = 0.2
 
 
 def marked(value: str) -> list[psutil.Process]:
     """All other processes with this mark, as they were started with it. Zombies have none."""
-    found = []
-    for process in psutil.process_iter():
-        with suppress(psutil.Error):  # it has ended, or belongs to another user
-            if process.pid != os.getpid() and process.environ().get(MARK) == value:
-                found.append(process)
-    return found
+    return [
+        process
+        for process in psutil.process_iter(SEEN)
+        if process.pid != os.getpid() and (process.info["environ"] or {}).get(MARK) == value
+    ]
 
 
 def left(value: str, patience_s: float) -> list[psutil.Process]:
@@ -42,9 +42,11 @@ def left(value: str, patience_s: float) -> list[psutil.Process]:
 
 
 def told(process: psutil.Process) -> str:
-    with suppress(psutil.Error):
-        return f"  {process.pid} ({process.status()}) {' '.join(process.cmdline())[:300]}"
-    return f"  {process.pid} has ended by now"
+    return f"  {process.pid} ({process.info['status']}) {command(process)[:300]}"
+
+
+def command(process: psutil.Process) -> str:
+    return " ".join(process.info["cmdline"] or [])
 
 
 class LeftoversPlugin:

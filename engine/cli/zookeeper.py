@@ -21,7 +21,7 @@ def run(options: Namespace) -> int:
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, signal.default_int_handler)
     try:
-        with ZookeeperServer(options.data, options.port) as server:
+        with ZookeeperServer(options.data, options.port, durable=True) as server:
             print(f"ready zookeeper={server.address} data={server.data_dir}", flush=True)
             code = server.child.wait()
             raise StartError(f"ZooKeeper ended with exit code {code}: see {server.child.log}")

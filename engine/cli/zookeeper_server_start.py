@@ -42,7 +42,7 @@ def run(options: Namespace) -> int:
         file = str(options.properties)
         report_daemon(options.home, OUTPUT, owned, ["zookeeper-server-start", file])
         return 0
-    server = ZookeeperServer(data, port, tick)
+    server = ZookeeperServer(data, port, tick, durable=True)
 
     def launch() -> Child:
         server.start()

@@ -25,6 +25,7 @@ Most of what can be done to a cluster is in `cluster.faults` (faults.py), `clust
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -55,6 +56,7 @@ from engine.cluster.state import ClusterState
 from engine.cluster.state_merger import ProcessState
 from engine.cluster.topics import ClusterTopics, Replicas
 from engine.cluster.znode_watcher import ZnodeWatcher
+from engine.cluster.zookeeper import ZookeeperServer
 from engine.cluster.zookeepers import ensemble
 from engine.cluster.zookeepers.ensemble import ZookeeperEnsemble
 from engine.cluster.zookeepers.zookeeper_view import ZookeeperView
@@ -160,7 +162,9 @@ class Cluster:
         """Settings of a quorum are left out: a cell may give those of both modes."""
         self._config = defaults.ZOOKEEPER | defaults.without_quorum(self._config)
         self._servers = ZookeeperEnsemble(
-            self.data, servers, address, self._launcher.keep, self._observer.note_at
+            *(self.data, servers, address),
+            partial(ZookeeperServer, keep=self._launcher.keep, durable=self._scratch is None),
+            self._observer.note_at,
         )
         self.view = self._zookeeper_view = ZookeeperView(lambda: self.zookeeper)
 

@@ -7,7 +7,9 @@
     DIR/myid             its number, if it is a member of an ensemble (ensemble.py)
 
 After a restart on the same directory all znodes are back, except the ephemeral ones, which end with
-their sessions.
+their sessions. A `durable` server flushes each write to the disk before it answers, so its znodes
+outlive the machine, too. Where the directory is temporary there is nothing to outlive, and a slow
+disk would only end sessions: a flush can take seconds, and heartbeats wait behind it.
 
 The JVM gets seven of PySpark's hundreds of jars. With all of them it would load log4j's core and
 Jackson, which costs half as much time and memory again as the server itself; without the core,
@@ -53,6 +55,7 @@ FLAGS = (
     "-Dzookeeper.jmx.log4j.disable=true",
     "-Dzookeeper.preAllocSize=1024",  # KB; the usual 64 MB log file per start is for big servers
 )
+NOT_FORCED = "-Dzookeeper.forceSync=no"  # writes are not flushed before they are answered
 CONFIG = """\
 dataDir=./.
 clientPort={port}
@@ -108,7 +111,13 @@ class ZookeeperServer(ServerProcess):
     """One server; as a context manager, started and stopped by the with block."""
 
     def __init__(
-        self, data_dir: Path, port: int = 0, tick_time: int = 200, keep: Sequence[int] = ()
+        self,
+        data_dir: Path,
+        port: int = 0,
+        tick_time: int = 200,
+        keep: Sequence[int] = (),
+        *,
+        durable: bool = False,
     ) -> None:
         super().__init__(port)
         self.data_dir = data_dir.resolve()
@@ -116,6 +125,7 @@ class ZookeeperServer(ServerProcess):
         self.member: QuorumMember | None = None  # None: it is alone
         self._any_port = port == 0
         self._keep = keep  # file descriptors that its process inherits
+        self._durable = durable
         self._lock: int | None = None
 
     @property
@@ -167,6 +177,7 @@ class ZookeeperServer(ServerProcess):
     def command(self) -> list[str | Path]:
         """The command that starts it, to be run in its directory."""
         flags, main = (self.member.flags, MEMBER) if self.member else ([], ALONE)
+        flags += [] if self._durable else [NOT_FORCED]
         return [java.find(), *FLAGS, *flags, "-cp", class_path(), main, "./zoo.cfg"]
 
     def launch(self) -> None:

@@ -11,6 +11,7 @@ import pytest
 from engine.cluster.state import Status
 from tests.interop.watch import until
 from tests.labs.reader import LABS, Reader
+from tests.leftovers import MARK, marked
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB = LABS / "00_start.ipynb"
@@ -65,12 +66,6 @@ def test_the_leader_is_killed_and_the_exercise_is_done_by_hand(reader: Reader) -
     assert cluster.state().brokers[reader.names["leader"]].status is Status.DOWN
 
 
-def marked(mark: str) -> list[str]:
-    """The processes that were started with this mark: ps shows their environment, too."""
-    told = subprocess.run(["ps", "axeww"], capture_output=True, text=True, check=True).stdout
-    return [line for line in told.splitlines() if mark in line and "<defunct>" not in line]
-
-
 def visible(folder: Path) -> set[Path]:
     """What a learner sees of it; a kernel leaves caches."""
     return {path for path in folder.iterdir() if path.name[0] not in "._"}
@@ -78,11 +73,10 @@ def visible(folder: Path) -> set[Path]:
 
 @pytest.mark.long  # the lab runs in `make test`; what a kernel leaves, test_order.py asks
 def test_a_cold_run_passes_and_leaves_nothing(tmp_path: Path) -> None:
-    mark, scratch = f"BROKERLAB_RUN={uuid4().hex}", tmp_path / "scratch"
+    mark, scratch = uuid4().hex, tmp_path / "scratch"
     scratch.mkdir()
     before = visible(LAB.parent)
-    name, value = mark.split("=")
-    environment = {**os.environ, name: value, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
+    environment = {**os.environ, MARK: mark, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
     options = ["-p", "nbval.plugin", "--nbval", "--nbval-cell-timeout", "120"]
     options += ["-o", f"cache_dir={tmp_path / 'cache'}"]
     command = [sys.executable, "-m", "pytest", "-q", *options, str(LAB)]

@@ -14,6 +14,7 @@ from uuid import uuid4
 import pytest
 
 from tests.interop.watch import until
+from tests.leftovers import MARK, command, marked
 
 ROOT = Path(__file__).resolve().parents[2]
 KERNEL = """\
@@ -124,12 +125,6 @@ session.stop(spark)
 """
 
 
-def marked(mark: str) -> list[str]:
-    """The processes that have this in their environment: the kernel's, and all they started."""
-    told = subprocess.run(["ps", "axeww"], capture_output=True, text=True, check=True).stdout
-    return [line for line in told.splitlines() if mark in line and "<defunct>" not in line]
-
-
 @pytest.fixture
 def no_java(tmp_path: Path) -> dict[str, str]:
     """An environment without a Java of the machine: only the wheel's is left."""
@@ -154,7 +149,7 @@ def test_the_session_of_a_notebook(tmp_path: Path, no_java: dict[str, str]) -> N
         errors.open("wb") as stderr,
         subprocess.Popen(
             [sys.executable, "-c", KERNEL],
-            env=no_java | {"BROKERLAB_RUN": mark},
+            env=no_java | {MARK: mark},
             cwd=here,
             stdout=subprocess.PIPE,
             stderr=stderr,
@@ -188,12 +183,12 @@ def test_an_interrupt_while_the_jvm_starts_leaves_none_behind(
     mark = uuid4().hex
     with subprocess.Popen(
         [sys.executable, "-c", HASTY],
-        env=no_java | {"BROKERLAB_RUN": mark},
+        env=no_java | {MARK: mark},
         stdout=subprocess.PIPE,
         text=True,
         start_new_session=True,
     ) as kernel:
-        until(lambda: any("SparkSubmit" in line for line in marked(mark)))
+        until(lambda: any("SparkSubmit" in command(each) for each in marked(mark)))
         os.killpg(kernel.pid, signal.SIGINT)
         told, _ = kernel.communicate()
     assert told.splitlines() == ["interrupted", "rows 3"]

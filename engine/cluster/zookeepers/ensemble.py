@@ -23,7 +23,7 @@ import re
 import shlex
 import socket
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -44,6 +44,7 @@ PORTS = 3  # of a member: for clients, for the quorum, for elections
 OWN = re.compile(rf"{ZOOKEEPER}(-[1-9]\d*)?")  # the directories of servers
 SILENT = ServerReport("silent")
 
+MakeServer = Callable[[Path], ZookeeperServer]  # in a directory
 Note = Callable[[str, int, dict[str, Any]], None]  # adds an event: its kind, time and facts
 
 
@@ -51,12 +52,12 @@ class ZookeeperEnsemble:
     """ZooKeeper servers: several, one, or none; then `address` is that of a foreign ZooKeeper."""
 
     def __init__(
-        self, data: Path, count: int, address: str | None, keep: Sequence[int], note: Note
+        self, data: Path, count: int, address: str | None, make: MakeServer, note: Note
     ) -> None:
         names = {1: ZOOKEEPER} if count == 1 else {n: member(n) for n in range(1, count + 1)}
         self._foreign = address or ""
         self.servers = {} if address else {
-            number: ZookeeperServer(data / name, keep=keep) for number, name in names.items()
+            number: make(data / name) for number, name in names.items()
         }  # fmt: skip
         self._names = {names[number]: number for number in self.servers}
         self._data = data

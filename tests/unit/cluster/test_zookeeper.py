@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from engine import Cluster
 from engine.cluster import java, zookeeper
 from engine.cluster.zookeeper import PortTaken, StartError, ZookeeperServer
 
@@ -100,3 +101,13 @@ def test_the_class_path_is_a_handful_of_jars_that_are_there():
     jars = [Path(jar) for jar in zookeeper.class_path().split(":")]
     assert len(jars) == len(zookeeper.JARS)
     assert all(jar.is_file() for jar in jars)
+
+
+def test_writes_are_flushed_only_where_the_data_is_to_stay(tmp_path):
+    """A cluster in a temporary directory does not wait for the disk; one with a place of its own
+    does."""
+    clusters = Cluster(brokers=1), Cluster(brokers=1, data=tmp_path)
+    commands = [cluster.command("zookeeper") for cluster in clusters]
+    for cluster in clusters:
+        cluster.stop()
+    assert [zookeeper.NOT_FORCED in command for command in commands] == [True, False]
