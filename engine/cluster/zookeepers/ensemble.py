@@ -3,8 +3,8 @@
     zookeepers=1    DIR/zookeeper/                               a server that is alone
     zookeepers=3    DIR/zookeeper-1/  zookeeper-2/  zookeeper-3/     members of an ensemble
 
-The members elect a leader. It numbers each write and proposes it to all; the write is done when
-more than half have it on disk. So of three servers one may die, of five two. With two, none may:
+The members elect a leader. It numbers each write and proposes it to all; the write is done when it
+is in the logs of more than half. So of three servers one may die, of five two. With two, none may:
 more than half of two is both. A read is answered by the server that is asked, which may be behind
 the leader.
 
