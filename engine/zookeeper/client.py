@@ -144,7 +144,9 @@ class ZookeeperClient:
             log.warning("ZooKeeper does not answer: the session ends by its time-out")
 
     def _stop(self, closed: asyncio.Event) -> None:
-        """In a thread of its own, since kazoo waits for its connection's thread."""
+        """In a thread of its own, since kazoo waits for its connection's thread. The handler stops
+        first: a client that closes hears of no watch any more."""
+        self._kazoo.handler.stop()
         try:
             self._kazoo.stop()
             self._kazoo.close()

@@ -259,6 +259,27 @@ def test_a_path_is_told_once_however_often_it_is_watched(server):
     on_loop(server, story)
 
 
+def test_a_client_that_closes_hears_of_no_watch(server, monkeypatch):
+    """Also if its session has ended before it has finished to close."""
+    heard = []
+
+    async def story(client, events):
+        await client.ask([Exists("/none", watch=True)], heard.append)
+        kazoo = client._kazoo
+        finish = kazoo._safe_close
+
+        def finish_late():
+            until(lambda: kazoo.client_id is None)
+            finish()
+
+        monkeypatch.setattr(kazoo, "_safe_close", finish_late)
+        await client.close()
+        await asyncio.sleep(0)
+
+    on_loop(server, story)
+    assert not heard
+
+
 def test_what_is_asked_before_the_end_of_the_session_was_heard_is_refused(server):
     async def story(client, events):
         await client.ask([Create("/mine", ephemeral=True)])
