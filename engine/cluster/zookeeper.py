@@ -125,7 +125,7 @@ class ZookeeperServer(ServerProcess):
         self.member: QuorumMember | None = None  # None: it is alone
         self._any_port = port == 0
         self._keep = keep  # file descriptors that its process inherits
-        self._durable = durable
+        self._flags = FLAGS if durable else (*FLAGS, NOT_FORCED)
         self._lock: int | None = None
 
     @property
@@ -177,8 +177,7 @@ class ZookeeperServer(ServerProcess):
     def command(self) -> list[str | Path]:
         """The command that starts it, to be run in its directory."""
         flags, main = (self.member.flags, MEMBER) if self.member else ([], ALONE)
-        flags += [] if self._durable else [NOT_FORCED]
-        return [java.find(), *FLAGS, *flags, "-cp", class_path(), main, "./zoo.cfg"]
+        return [java.find(), *self._flags, *flags, "-cp", class_path(), main, "./zoo.cfg"]
 
     def launch(self) -> None:
         """Start the process, on `port`; it does not answer yet."""

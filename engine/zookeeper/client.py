@@ -144,9 +144,8 @@ class ZookeeperClient:
             log.warning("ZooKeeper does not answer: the session ends by its time-out")
 
     def _stop(self, closed: asyncio.Event) -> None:
-        """In a thread of its own, since kazoo waits for its connection's thread. The handler stops
-        first: a client that closes hears of no watch any more."""
-        self._kazoo.handler.stop()
+        """Stop kazoo, and wait for its thread: so not on the loop, but in a thread of its own."""
+        self._kazoo.handler.stop()  # first, so that no watch fires when the session ends
         try:
             self._kazoo.stop()
             self._kazoo.close()

@@ -112,6 +112,10 @@ class Raw:
         """Say that nothing more will come; what is on its way can still be read."""
         self._socket.shutdown(socket.SHUT_RDWR)
 
+    def end(self) -> None:
+        """Send nothing any more. The broker closes the connection, too: `hung_up` waits for it."""
+        self._socket.shutdown(socket.SHUT_WR)
+
     def close(self) -> None:
         self._socket.close()
 

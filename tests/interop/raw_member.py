@@ -101,13 +101,13 @@ class Member(Raw):
         return ErrorCode(answer.topics[0].partitions[0].error_code)
 
     def committed(self, topic: str, partition: int = 0) -> int:
-        """The offset; -1 if there is none. A broker that has just become coordinator may hear of
-        it later than the others: a client would look again who it is, and come back."""
+        """The committed offset of a partition; -1 if there is none."""
         topics = (Message(name=topic, partition_indexes=(partition,)),)
         request = Message(group_id=self.group, topics=topics, require_stable=True)
 
         def found() -> Any:
             answer = self.ask(Api.OFFSET_FETCH, request)
+            # The others may know of a new coordinator before it does: a client would come back.
             passing = PASSING | {ErrorCode.not_coordinator}
             assert answer.error_code in passing | {ErrorCode.none}, answer
             return None if answer.error_code else answer.topics[0].partitions[0]

@@ -260,7 +260,7 @@ def test_a_path_is_told_once_however_often_it_is_watched(server):
 
 
 def test_a_client_that_closes_hears_of_no_watch(server, monkeypatch):
-    """Also if its session has ended before it has finished to close."""
+    """The session of a client ends while the client still closes: none of its watches fires."""
     heard = []
 
     async def story(client, events):

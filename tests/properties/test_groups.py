@@ -213,8 +213,8 @@ class World:
         self.check()
 
     def notice_end(self):
-        """A group that was deleted, or has expired, counts generations from 1 again. Its members
-        hear no more of it; but what they ask while there is none is answered."""
+        """If the group has just ended, deleted or expired, its members join anew, and generations
+        are counted from 1 again. Only once: what they ask while there is no group is answered."""
         if self.was_there and self.group is None:
             self.leaders, self.shares = {}, {}
             for client in self.clients:
