@@ -181,6 +181,8 @@ def test_a_slow_reader_gets_its_own_bytes_though_the_topic_is_deleted(cluster, c
             assert client.create(f"after-{large}-{number}") == 0
             assert client.produce(f"after-{large}-{number}", batch("x" * 900_000)).error_code == 0
         answer = codec.decode_response(header, slow.frame())
+        slow.end()
+        assert slow.hung_up()
     records = answer.responses[0].partitions[0].records
     assert len(unpacked(records)) >= 40
     assert records == whole
