@@ -5,7 +5,7 @@ gets no time when it needs it, and a machine that stands still for twenty second
 of every broker at once. Alone it passes, or it is broken. (Apache Kafka's CI does the same:
 maxTestRetries=1, maxTestRetryFailures=10.) The tests of a module often share a cluster, so that one
 cause fails several of them: they are run again together. A cell of a lab needs those before it: its
-whole notebook is run again.
+whole notebook is run again, in the mode in which it failed.
 
 Failures in more than MOST modules are no accident, and stay failures. What failed once is named in
 the output, so that somebody finds the cause. `make test` itself forgives nothing.
@@ -24,15 +24,21 @@ MOST = 10
 
 
 def to_run(failed: Iterable[str]) -> dict[str, list[str]]:
-    """For each module the tests that failed; for a lab the file."""
+    """For each module, or notebook in one mode (NN_lab.ipynb@kraft), what failed."""
     modules: dict[str, list[str]] = {}
     for name in sorted(failed):
-        module, _, test = name.partition("::")
-        module = module.removesuffix("@kraft")  # a lab in its other mode
-        modules.setdefault(module, []).append(name)
-        if test and module.endswith(".ipynb"):
-            modules[module] = [module]
+        modules.setdefault(name.partition("::")[0], []).append(name)
     return modules
+
+
+def arguments(module: str) -> list[str]:
+    """pytest's, to run of a module what failed, and a notebook in its mode from end to end."""
+    notebook, switch, _ = module.partition("@")
+    if notebook.endswith(".ipynb"):
+        other = f"{notebook}::" if switch else f"{notebook}@"
+        return [*NOTEBOOK, "--deselect", other, notebook]
+    # In the module's order, which is not that of the names: the last test may stop the broker.
+    return ["--last-failed", module]
 
 
 def main() -> int:
@@ -42,9 +48,7 @@ def main() -> int:
         return 1
     for module, names in modules.items():
         print("\n".join(f"FAILED ONCE: {name}" for name in names))
-        # In the module's order, which is not that of the names: the last test may stop the broker.
-        more = NOTEBOOK if module.endswith(".ipynb") else ["--last-failed"]
-        command = [sys.executable, "-m", "pytest", *more, module]
+        command = [sys.executable, "-m", "pytest", *arguments(module)]
         if subprocess.run(command, cwd=ROOT, check=False).returncode:
             return 1
         print(f"PASSED ALONE: {module}", flush=True)

@@ -9,6 +9,7 @@ Only Linux says which process has it, in /proc, and only root sees the processes
 
 import socket
 from collections.abc import Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 HOST = "127.0.0.1"
@@ -18,10 +19,16 @@ PROC = Path("/proc")
 
 def free_port() -> int:
     """A port that is free now; another program may still take it before our server binds it."""
-    with socket.socket() as probe:
-        probe.bind((HOST, 0))
-        port: int = probe.getsockname()[1]
-        return port
+    return free_ports(1)[0]
+
+
+def free_ports(number: int) -> list[int]:
+    """So many, each another one: one after the other they might be the same."""
+    with ExitStack() as probes:
+        made = [probes.enter_context(socket.socket()) for _ in range(number)]
+        for probe in made:
+            probe.bind((HOST, 0))
+        return [probe.getsockname()[1] for probe in made]
 
 
 def bound(port: int = 0) -> socket.socket:

@@ -26,7 +26,7 @@ from engine.cluster.child import Child, end_all
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.kafka_process import LOG4J, LOGGING, MADE, command
 from engine.cluster.kraft.metadata_log_reader import MetadataLogReader
-from engine.cluster.ports import HOST, free_port
+from engine.cluster.ports import HOST, free_ports
 from engine.cluster.state import BrokerState, ClusterState, ControllerState, Status, now
 from engine.cluster.znode_changes import ChangeKind
 from engine.cluster.znode_watcher import ZnodeWatcher
@@ -70,7 +70,8 @@ class MigratingCluster:
         self.acknowledged: list[int] = []  # the numbers that the producer has written
         self.refused: list[str] = []  # errors that the producer was told at last
         self._folder = folder
-        self._ports = {id: free_port() for id in (*BROKERS, *CONTROLLERS)}
+        nodes = (*BROKERS, *CONTROLLERS)
+        self._ports = dict(zip(nodes, free_ports(len(nodes)), strict=True))
         self._children: dict[int, Child] = {}
         self._stopped: set[int] = set()
         self._events: list[ClusterEvent] = []

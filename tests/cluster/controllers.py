@@ -9,7 +9,7 @@ from typing import Self
 
 from engine.cluster.child import Child, end_all
 from engine.cluster.kafka_process import KAFKA, LOG4J, LOGGING, OURS, command
-from engine.cluster.ports import free_port
+from engine.cluster.ports import free_ports
 from engine.config.properties import properties_text
 from engine.raft.bootstrap import format_directory
 from engine.raft.metadata_directory import METADATA_PARTITION
@@ -42,7 +42,7 @@ class Controllers:
         """`config`: KEY=VALUE."""
         self.config = config
         self.kinds: Mapping[int, str] = dict(enumerate(kinds, 101))
-        self.ports = {id: free_port() for id in self.kinds}
+        self.ports = dict(zip(self.kinds, free_ports(len(self.kinds)), strict=True))
         self.folder = folder
         self.children: dict[int, Child] = {}
         for id in self.kinds:

@@ -12,7 +12,7 @@ from confluent_kafka.admin import AdminClient
 
 from engine.cluster.child import Child, end_all
 from engine.cluster.kafka_process import OURS, SMALL
-from engine.cluster.ports import free_port
+from engine.cluster.ports import free_ports
 from engine.raft.bootstrap import format_directory
 from tests.cluster.controllers import CLUSTER_ID, Controllers, kafka_of
 from tests.interop.watch import until
@@ -32,7 +32,7 @@ class KRaftBrokers:
 
     def __init__(self, controllers: Controllers, kinds: Mapping[int, str]) -> None:
         self.controllers, self.kinds = controllers, kinds
-        self.ports = {id: free_port() for id in kinds}
+        self.ports = dict(zip(kinds, free_ports(len(kinds)), strict=True))
         self.children: dict[int, Child] = {}
         for id in kinds:
             format_directory(self.directory(id), id, CLUSTER_ID, 0)

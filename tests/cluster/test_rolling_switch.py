@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient, NewTopic
 from engine.cluster.broker_process import BrokerProcess
 from engine.cluster.metadata_servers import MetadataAddress
 from engine.cluster.node_launcher import NodeLauncher
-from engine.cluster.ports import free_port
+from engine.cluster.ports import free_ports
 from engine.cluster.security.cluster_security import ClusterSecurity
 from engine.cluster.zookeeper import ZookeeperServer
 from tests.cluster.truth import Truth, ZookeeperTruth
@@ -59,7 +59,8 @@ class Switched:
         self._data, self._zookeeper = data, zookeeper
         self.security = ClusterSecurity(data, SECURED, {"alice": "her password"})
         self.security.store_users(zookeeper)
-        self._ports = {(each, it): free_port() for each in BROKERS for it in (PLAIN, SECURED)}
+        places = [(each, it) for each in BROKERS for it in (PLAIN, SECURED)]
+        self._ports = dict(zip(places, free_ports(len(places)), strict=True))
         self._launcher = NodeLauncher(data)
         self._running: dict[int, BrokerProcess] = {}
 

@@ -173,7 +173,7 @@ def test_a_client_tells_the_bad_records_from_the_others(cluster, client, topic, 
     compacted, codes = f"mixed-{topic}", {}
     assert client.create(compacted, 1, cleanup_policy="compact") == 0
     producer = library.Producer(
-        {"bootstrap.servers": cluster.bootstrap, "linger.ms": 1000, "enable.idempotence": False}
+        {"bootstrap.servers": cluster.bootstrap, "linger.ms": 60_000, "enable.idempotence": False}
     )
 
     def delivered(error, message):

@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from engine.cluster.child import Child, end_all
 from engine.cluster.kafka_process import LOG4J, LOGGING, OURS, command
-from engine.cluster.ports import free_port
+from engine.cluster.ports import free_ports
 from engine.config.properties import properties_text
 from engine.raft.bootstrap import format_directory
 from tests.cluster.controllers import CLUSTER_ID, Controllers
@@ -49,7 +49,7 @@ class KRaftBrokers:
         )
         self.controllers = Controllers(folder, kinds, config)
         self.folder = folder
-        self.ports = {id: free_port() for id in (1, 2, 3)}
+        self.ports = dict(enumerate(free_ports(3), 1))
         self.children: dict[int, Child] = {}
 
     def __enter__(self) -> Self:

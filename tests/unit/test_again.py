@@ -46,12 +46,31 @@ def last_failed(folder: Path, monkeypatch: pytest.MonkeyPatch, *names: str) -> N
     monkeypatch.setattr(again, "ROOT", folder)
 
 
-def test_the_cells_of_a_lab_are_run_as_one_file_and_a_module_s_tests_together() -> None:
+def test_the_cells_of_a_lab_are_run_in_their_mode_and_a_module_s_tests_together() -> None:
     lab, tests = "labs/01_storage.ipynb", ["tests/x.py::test_a[1-::]", "tests/x.py::test_b"]
-    assert again.to_run([f"{lab}::Cell 3", tests[1], f"{lab}::Cell 4", tests[0]]) == {
-        lab: [lab],
+    cells = [f"{lab}::Cell 3", f"{lab}::Cell 4"]
+    kraft = f"{lab}@kraft::Cell 3"
+    assert again.to_run([cells[0], kraft, tests[1], cells[1], tests[0]]) == {
+        lab: cells,
+        f"{lab}@kraft": [kraft],
         "tests/x.py": tests,
     }
+
+
+@pytest.mark.parametrize("switch", ["", "@kraft"])
+def test_a_lab_is_run_again_in_the_mode_in_which_it_failed(switch: str) -> None:
+    lab = "labs/00_start.ipynb"
+    command = [sys.executable, "-m", "pytest", "--collect-only", "--quiet"]
+    made = subprocess.run(
+        [*command, *again.arguments(lab + switch)],
+        cwd=Path(__file__).parents[2],
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    cells = [line for line in made.stdout.splitlines() if "::Cell " in line]
+    assert cells
+    assert {line.partition("::")[0] for line in cells} == {lab + switch}
 
 
 def test_what_passes_alone_is_forgiven_and_what_fails_again_is_not(

@@ -26,7 +26,7 @@ from engine.cluster.link_faults import End, LinkFaults, controller
 from engine.cluster.metadata_servers import MetadataAddress
 from engine.cluster.node_launcher import NodeLauncher
 from engine.cluster.observer import Observer
-from engine.cluster.ports import HOST, free_port
+from engine.cluster.ports import HOST, free_port, free_ports
 from engine.cluster.state import ClusterState, Status, now
 from engine.cluster.state_merger import ProcessState
 from engine.config.kraft import by_role
@@ -139,10 +139,11 @@ class ControllerQuorum:
         """Returns at once: brokers may start meanwhile."""
         self._check_directories()
         self._cluster_id = self._known_cluster() or random_id()
-        self._combined = {number: free_port() for number in self._combined}
         for node in self.controllers.values():
             node.port = node.port or free_port()
             node.reserve_port()
+        ports = free_ports(len(self._combined))
+        self._combined = dict(zip(self._combined, ports, strict=True))
         for node in self.controllers.values():
             self.prepare(node.id, [node.directory])
             self._launch(node)

@@ -38,7 +38,7 @@ from pathlib import Path
 from typing import Self
 
 from engine.cluster import defaults
-from engine.cluster.ports import HOST, bound, free_port, port_taken
+from engine.cluster.ports import HOST, bound, free_ports, port_taken
 from engine.cluster.scratch import Scratch
 from engine.config.properties import properties_text
 from engine.errors import invalid_request
@@ -82,8 +82,8 @@ class KafkaHome:
         """Without a path: a temporary directory. Ports are for config/; 0 takes free ones."""
         self._scratch = Scratch() if path is None else None
         self.path = self._scratch.path if self._scratch else Path(path or "").resolve()
-        self.port = port or free_port()
-        self.zookeeper_port = zookeeper_port or free_port()
+        free, other = free_ports(2)
+        self.port, self.zookeeper_port = port or free, zookeeper_port or other
         self._owner: int | None = None  # the descriptor of the lock
         self._reserved: list[socket.socket] = []
 
