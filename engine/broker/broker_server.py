@@ -14,7 +14,7 @@ DIR/broker.pid has the process id.
 
 import asyncio
 import logging
-from collections.abc import Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine
 from contextlib import AsyncExitStack
 from functools import partial
 from typing import Any
@@ -170,11 +170,12 @@ class BrokerServer:
 
     def _start_upkeep(self, broker: Broker, server: Server) -> None:
         config, replicas = self._config, broker.replicas
+        checkpoint = partial(replicas.checkpoint, self._environment.in_thread)
         if config.log_cleaner_enable:
             self._spawn(CleanerTask(config, replicas, self._emit).run())
         self._every(config.log_retention_check_interval_ms, replicas.enforce_retention)
         self._every(min(config.log_flush_scheduler_interval_ms, 1000), replicas.logs.flush_due)
-        self._every(config.replica_high_watermark_checkpoint_interval_ms, replicas.checkpoint)
+        self._every(config.replica_high_watermark_checkpoint_interval_ms, checkpoint)
         self._every(SWEEP_MS, replicas.logs.sweep)
         if config.connections_max_idle_ms >= 0:
             self._every(max(100, min(config.connections_max_idle_ms, 10_000)), server.close_idle)
@@ -183,11 +184,12 @@ class BrokerServer:
             FORGET_MS, lambda: replicas.logs.expire_producers(config.transactional_id_expiration_ms)
         )
 
-    def _every(self, milliseconds: int, work: Callable[[], None]) -> None:
+    def _every(self, milliseconds: int, work: Callable[[], Awaitable[None] | None]) -> None:
         async def repeat() -> None:
             while True:
                 await asyncio.sleep(milliseconds / 1000)
-                work()
+                if (rest := work()) is not None:
+                    await rest
 
         self._spawn(repeat())
 

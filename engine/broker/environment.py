@@ -1,7 +1,7 @@
 """The environment of a broker: time, random numbers, disks, a network.
 
     BrokerServer ──> Environment: now, new_uuid, random       the time, unique ids, random numbers
-                                  directories                 the log directories
+                                  directories, in_thread      the log directories, waiting for them
                                   source                      where the metadata comes from
                                   connect, server             connections to brokers and clients
                                   prepare, announce           signals, files, the debug server
@@ -107,6 +107,10 @@ class Environment:
             directory = LogDirectory(Path(path), emit, self.now())
             stack.callback(directory.abandon)
             yield directory
+
+    async def in_thread(self, work: Callable[[], None]) -> None:
+        """Do what waits for a disk, while the broker goes on."""
+        await asyncio.to_thread(work)
 
     # -- connections -----------------------------------------------------------------------
 

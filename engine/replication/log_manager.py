@@ -17,7 +17,7 @@ from uuid import UUID
 from engine.config import BrokerConfig, TopicConfig
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
-from engine.replication.logs import Directory, PartitionLog
+from engine.replication.logs import Directory, InThread, PartitionLog
 from engine.replication.partition import UNKNOWN
 
 ConfigOf = Callable[[str], TopicConfig]
@@ -134,10 +134,21 @@ class LogManager:
         for directory in self.directories:
             directory.attempt(now, partial(directory.sweep, now))
 
-    def checkpoint(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
-        for directory in self.directories:
-            offsets = _high_watermarks(directory, high_watermarks)
-            directory.attempt(self._now(), partial(directory.checkpoint, offsets))
+    async def checkpoint(
+        self, high_watermarks: Mapping[TopicPartition, int], in_thread: InThread
+    ) -> None:
+        """Kafka's scheduler has threads, too: requests don't wait until a disk has written."""
+        prepared = [
+            (directory, directory.prepare_checkpoint(_high_watermarks(directory, high_watermarks)))
+            for directory in self.directories
+        ]
+        for directory, write in prepared:
+            try:
+                with directory.guard(self._now()):
+                    await in_thread(write)
+            except ApiException:
+                if directory.offline is None:
+                    raise
 
     def close(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         for directory in self.directories:

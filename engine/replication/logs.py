@@ -4,7 +4,7 @@ replication ──> PartitionLog, Directory <── storage/: files on a disk
                                         <── a simulator: bytes in memory
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
@@ -19,6 +19,7 @@ from engine.storage.producers import Producers
 from engine.storage.segment import Slice
 
 T = TypeVar("T")
+InThread = Callable[[Callable[[], None]], Awaitable[None]]  # does what waits for a disk
 
 
 class PartitionLog(Protocol):
@@ -79,5 +80,7 @@ class Directory(Protocol):
     def guard(self, now: int) -> AbstractContextManager[None]: ...
     def attempt(self, now: int, work: Callable[[], T]) -> T | None: ...
     def sweep(self, now: int) -> None: ...
-    def checkpoint(self, high_watermarks: dict[TopicPartition, int] | None = None) -> None: ...
+    def prepare_checkpoint(
+        self, high_watermarks: dict[TopicPartition, int] | None = None
+    ) -> Callable[[], None]: ...
     def close(self, now: int, high_watermarks: dict[TopicPartition, int] | None = None) -> None: ...

@@ -41,13 +41,13 @@ from engine.replication.log_read import (
     preferred,
     read_log,
 )
-from engine.replication.logs import Directory, PartitionLog
+from engine.replication.logs import Directory, InThread, PartitionLog
 from engine.replication.partition import FetchReader, Partition, Proposal, Role
 from engine.replication.throttle import Throttle, is_listed
 from engine.storage import retention
-from engine.storage.directory import parse_name
 from engine.storage.files import Buffer
 from engine.storage.log import Appended, Emit
+from engine.storage.partition_name import parse_name
 
 enforce_retention: Callable[[Any, int, int], int] = retention.enforce  # also on a simulated log
 
@@ -499,8 +499,8 @@ class ReplicaManager:
 
         self.logs.each(enforce)
 
-    def checkpoint(self) -> None:
-        self.logs.checkpoint(self._high_watermarks())
+    async def checkpoint(self, in_thread: InThread) -> None:
+        await self.logs.checkpoint(self._high_watermarks(), in_thread)
 
     def close(self) -> None:
         self.logs.close(self._high_watermarks())

@@ -22,6 +22,7 @@ disks that fail.
 from bisect import bisect_left
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
+from functools import partial
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 from uuid import UUID
@@ -351,6 +352,11 @@ class Disk:
         self._starts = {partition: log.start_offset for partition, log in self.logs.items()}
         if high_watermarks is not None:
             self.high_watermarks = high_watermarks
+
+    def prepare_checkpoint(
+        self, high_watermarks: dict[TopicPartition, int] | None = None
+    ) -> Callable[[], None]:
+        return partial(self.checkpoint, high_watermarks)
 
     def close(self, now: int, high_watermarks: dict[TopicPartition, int] | None = None) -> None:
         for log in self.logs.values():

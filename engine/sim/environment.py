@@ -80,6 +80,10 @@ class SimulatedEnvironment(Environment):
         self._disk.emit = emit
         yield self._disk
 
+    async def in_thread(self, work: Callable[[], None]) -> None:
+        """At once: the disk is in memory."""
+        work()
+
     def source(self, context: SourceContext) -> MetadataSource:
         if isinstance(self.config, KRaftBrokerConfig):
             observe_quorum = partial(self._observe, self.config, context)

@@ -23,10 +23,11 @@ in the checkpoints are not changed.
 import fcntl
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from threading import Lock
 from typing import TypeVar
 from uuid import UUID, uuid4
 
@@ -36,17 +37,16 @@ from engine.model import Event, TopicPartition
 from engine.storage import checkpoints, files
 from engine.storage.loading import load
 from engine.storage.log import Emit, Log
+from engine.storage.partition_name import METADATA, parse_name
 from engine.storage.survey import LogOffline
 
 CLEAN_SHUTDOWN = ".kafka_cleanshutdown"
 DELETED = "-delete"
-METADATA = "__cluster_metadata-0"  # the log of the quorum: no partition of a broker
 OFFLINE = "directory.offline"  # the event of a directory that has failed
 ALL = 2**63 - 1  # the recovery point of a log that is offline: all of it was flushed
 
 T = TypeVar("T")
 
-_PARTITION = re.compile(r"([a-zA-Z0-9._-]{1,249})-(0|[1-9][0-9]{0,9})")
 _DELETED = re.compile(r"[a-zA-Z0-9._-]+\.[0-9a-f]{32}-delete")
 
 
@@ -61,6 +61,9 @@ class LogDirectory:
         # (when to delete, renamed directory, log)
         self.deleted_logs: list[tuple[int, Path, Log]] = []
         self._written: dict[str, dict[TopicPartition, int]] = {}  # the offsets in each checkpoint
+        self._taken: dict[str, int] = {}  # which state of the directory that was: 1, 2, ...
+        self._states = 0
+        self._writing = Lock()
         self._found: dict[str, dict[TopicPartition, int]] = {}  # the offsets in each at the start
         self._emit = emit
         self._lock = -1  # a file descriptor
@@ -205,26 +208,42 @@ class LogDirectory:
 
     def checkpoint(self, high_watermarks: dict[TopicPartition, int] | None = None) -> None:
         """Write the recovery point and the start of each log, if they have changed."""
+        self.prepare_checkpoint(high_watermarks)()
+
+    def prepare_checkpoint(
+        self, high_watermarks: dict[TopicPartition, int] | None = None
+    ) -> Callable[[], None]:
+        """What writes the checkpoint of this moment, later and in another thread: it waits for the
+        disk. If another has been written meanwhile, that one stays."""
         logs = self.logs.items()
-        self._write(checkpoints.RECOVERY_POINT, {tp: log.recovery_point for tp, log in logs})
-        starts = {
-            partition: log.start_offset
-            for partition, log in logs
-            if log.start_offset > log.segments[0].base_offset
+        state = {
+            checkpoints.RECOVERY_POINT: {tp: log.recovery_point for tp, log in logs},
+            checkpoints.LOG_START: {
+                partition: log.start_offset
+                for partition, log in logs
+                if log.start_offset > log.segments[0].base_offset
+            },
         }
-        self._write(checkpoints.LOG_START, starts)
         if high_watermarks is not None:
             self.high_watermarks = high_watermarks
-            self._write(checkpoints.HIGH_WATERMARK, high_watermarks)
+            state[checkpoints.HIGH_WATERMARK] = high_watermarks
+        for name, offsets in state.items():  # lines of partitions that are offline are not changed
+            found = self._found.get(name, {})
+            state[name] = {it: found[it] for it in self.failed if it in found} | offsets
+        self._states += 1
+        return partial(self._write, self._states, state)
 
-    def _write(self, name: str, offsets: dict[TopicPartition, int]) -> None:
-        """The lines of partitions that are offline are not changed. A directory in the place of the
-        file was reported at the start."""
-        found, path = self._found.get(name, {}), self.path / name
-        offsets = {it: found[it] for it in self.failed if it in found} | offsets
-        if self._written.get(name) != offsets and not path.is_dir():
-            checkpoints.write_offsets(path, offsets)
-            self._written[name] = offsets
+    def _write(self, number: int, state: Mapping[str, dict[TopicPartition, int]]) -> None:
+        """A directory in the place of a file was reported at the start."""
+        with self._writing:
+            for name, offsets in state.items() if self._lock >= 0 else ():
+                path = self.path / name
+                if number < self._taken.get(name, 0) or path.is_dir():
+                    continue
+                if self._written.get(name) != offsets:
+                    checkpoints.write_offsets(path, offsets)
+                    self._written[name] = offsets
+                self._taken[name] = number
 
     # -- failing and closing -------------------------------------------------------------
 
@@ -264,9 +283,10 @@ class LogDirectory:
         for log in [*self.logs.values(), *(log for _, _, log in self.deleted_logs)]:
             with suppress(OSError):  # of a disk that has failed: there is nothing left to save
                 log.abandon()
-        if self._lock >= 0:
-            os.close(self._lock)
-            self._lock = -1
+        with self._writing:
+            if self._lock >= 0:
+                os.close(self._lock)
+                self._lock = -1
 
     def _report(self, kind: str, now: int, **facts: object) -> None:
         self._emit(Event(kind, now, facts))
@@ -289,12 +309,6 @@ def lock_directory(path: Path) -> int:
         os.close(fd)
         raise
     return fd
-
-
-def parse_name(name: str) -> TopicPartition | None:
-    """The partition of a directory's name; None if it is not a partition's."""
-    match = _PARTITION.fullmatch(name)
-    return TopicPartition(match[1], int(match[2])) if match and name != METADATA else None
 
 
 class DiskGuard:
@@ -320,5 +334,6 @@ class DiskGuard:
         if isinstance(error, OSError) or (
             isinstance(error, ApiException) and error.code == ErrorCode.kafka_storage_error
         ):
-            self._directory.fail(self._now, str(error))
+            if self._directory.offline is None:  # it may be, since another thread was in its block
+                self._directory.fail(self._now, str(error))
             raise ApiException(ErrorCode.kafka_storage_error, str(error)) from error

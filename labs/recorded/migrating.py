@@ -39,7 +39,7 @@ from engine.raft.leader import majority_end
 from engine.raft.quorum_state_file import QUORUM_STATE
 from engine.raft.snapshot_records import encode_snapshot
 from engine.storage import files
-from engine.storage.directory import METADATA
+from engine.storage.partition_name import METADATA
 
 KAFKA_3_9 = MADE.with_name("kraft")  # the jars
 LEVEL = 21  # 3.9-IV0: an empty log that a migration is to fill needs 13 (3.6-IV1) at least

@@ -22,8 +22,8 @@ from typing import NamedTuple, overload
 from engine.errors import ApiException, ErrorCode
 from engine.storage import checkpoints
 from engine.storage.batch import HEADER_SIZE, MAGIC, NO_TIMESTAMP, Header
-from engine.storage.directory import parse_name
 from engine.storage.index import OffsetIndex, TimeIndex
+from engine.storage.partition_name import parse_name
 from engine.storage.segment import CHUNK, REACH, file_name, files_of
 
 Entry = tuple[int, int]

@@ -27,7 +27,7 @@ from engine.metadata.image_tree import ImageTree, image_tree
 from engine.metadata.records.framing import decode_record
 from engine.raft.snapshot_records import decode_snapshot
 from engine.storage.batch import scan
-from engine.storage.directory import METADATA
+from engine.storage.partition_name import METADATA
 from engine.storage.records import stream
 
 PROMPT = ">> "

@@ -33,7 +33,7 @@ from engine.config.kraft import by_role
 from engine.errors import invalid_config, invalid_request
 from engine.metadata.meta_properties import read_meta_properties
 from engine.raft.bootstrap import format_directory, random_id
-from engine.storage.directory import METADATA
+from engine.storage.partition_name import METADATA
 
 if TYPE_CHECKING:  # loaded only for a cluster that is secured
     from engine.cluster.security.cluster_security import ClusterSecurity

@@ -7,6 +7,7 @@ cluster.fetch(2)               # one request of follower 2, and its answer
 cluster.settle()               # until nobody has anything new to say
 """
 
+import asyncio
 from pathlib import Path
 from random import Random
 from types import SimpleNamespace
@@ -49,6 +50,10 @@ LAG_MS = 30_000  # replica.lag.time.max.ms
 def batch(*values: str) -> bytes:
     made = [Record(at, 1_000, None, value.encode()) for at, value in enumerate(values)]
     return records.encode(made)
+
+
+def checkpoint(replicas: ReplicaManager) -> None:
+    asyncio.run(replicas.checkpoint(asyncio.to_thread))
 
 
 def state(leader: int, epoch: int, isr: Any, replicas: Any, **more: Any) -> Any:

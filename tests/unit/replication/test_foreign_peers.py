@@ -13,7 +13,7 @@ from engine.errors import ErrorCode
 from engine.model import TopicPartition
 from engine.replication.log_read import FetchRange
 from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest, LeaderAndIsrTopicState
-from tests.unit.replication.cluster import ORDERS, code_of, order, state, stop
+from tests.unit.replication.cluster import ORDERS, checkpoint, code_of, order, state, stop
 
 NONE, UNKNOWN, STALE = (
     ErrorCode.none,
@@ -118,7 +118,7 @@ def test_no_order_that_makes_no_sense_harms_another_partition(cluster, seed):
             )
         replicas.tick()
         replicas.enforce_retention()
-        replicas.checkpoint()
+        checkpoint(replicas)
     cluster.produce("b")
     cluster.settle()
     assert [broker.values for broker in cluster.all.values()] == [["a", "b"]] * 3

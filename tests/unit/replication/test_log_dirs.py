@@ -6,6 +6,7 @@ open log a device that is always full, or that cannot be flushed.
 
 import asyncio
 import os
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -15,17 +16,18 @@ from typing import Any
 import pytest
 
 from engine.broker.cleaner_task import CleanerTask
+from engine.broker.environment import Environment
 from engine.broker.zookeeper.roles import change_roles
 from engine.config import BrokerConfig, TopicConfig
 from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.replication.log_read import FetchRange
 from engine.replication.replica_manager import ReplicaManager
-from engine.storage import checkpoints, records
+from engine.storage import checkpoints, files, records
 from engine.storage.directory import OFFLINE, LogDirectory
 from engine.storage.records import Record
 from engine.wire.messages.leader_and_isr import LeaderAndIsrRequest
-from tests.unit.replication.cluster import code_of, order, state
+from tests.unit.replication.cluster import checkpoint, code_of, order, state
 
 NAMES = ("one", "two", "three")
 CLUSTER = "hN-nKJ8ESNSX0S1WXVPjkg"
@@ -107,7 +109,7 @@ class Disks:
         self.replicas.logs.flush_due()
         self.replicas.logs.sweep()
         self.replicas.enforce_retention()
-        self.replicas.checkpoint()
+        checkpoint(self.replicas)
         self.replicas.logs.expire_producers(1)
         self.replicas.tick()
 
@@ -257,11 +259,11 @@ def flush(disks: Disks, partition: TopicPartition) -> None:
         disks.replicas.logs.flush_due()
 
 
-def checkpoint(disks: Disks, partition: TopicPartition) -> None:
+def checkpointing(disks: Disks, partition: TopicPartition) -> None:
     """ENOSPC where a checkpoint is written."""
     path = disks.replicas.logs.directory_of[partition].path  # type: ignore[attr-defined]
     (path / f"{checkpoints.HIGH_WATERMARK}.tmp").symlink_to("/dev/full")
-    disks.replicas.checkpoint()
+    checkpoint(disks.replicas)
 
 
 def roll(disks: Disks, partition: TopicPartition) -> None:
@@ -301,7 +303,40 @@ def cleaner_checkpoint(disks: Disks, partition: TopicPartition) -> None:
     CleanerTask(disks.config, disks.replicas, disks.events.append)
 
 
-WHILE = [full, flush, checkpoint, roll, clean, cleaner_checkpoint]
+WHILE = [full, flush, checkpointing, roll, clean, cleaner_checkpoint]
+
+
+def test_requests_are_served_while_a_disk_takes_long_to_write_a_checkpoint(
+    disks: Disks, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    disks.start()
+    disks.lead()
+    marks = {it: disks.replicas.partitions[it].high_watermark for it in PARTITIONS}
+    begun, written, replace = threading.Event(), threading.Event(), files.replace
+
+    def slow(*words: Any, **more: Any) -> None:
+        begun.set()
+        assert written.wait(60)
+        replace(*words, **more)
+
+    monkeypatch.setattr(files, "replace", slow)
+
+    async def serve() -> None:
+        task = asyncio.create_task(
+            disks.replicas.checkpoint(Environment(disks.config, disks.paths[0]).in_thread)
+        )
+        while not begun.is_set():
+            await asyncio.sleep(0.001)
+        for each in PARTITIONS:
+            assert disks.code(each) == {ErrorCode.none}
+        written.set()
+        await task
+
+    asyncio.run(serve())
+    for number, path in enumerate(disks.paths):
+        assert checkpoints.read_offsets(path / checkpoints.HIGH_WATERMARK) == {
+            disks.on(number): marks[disks.on(number)]
+        }
 
 
 @pytest.mark.parametrize("number", range(3), ids=NAMES)

@@ -8,7 +8,7 @@ from engine.metadata.delta import MetadataDelta
 from engine.model import TopicPartition
 from engine.replication.follower_partition import Stage
 from engine.replication.partition import Role
-from tests.unit.replication.cluster import LAG_MS, ORDERS, code_of, order, state, stop
+from tests.unit.replication.cluster import LAG_MS, ORDERS, checkpoint, code_of, order, state, stop
 from tests.unit.storage.older import message
 
 OTHER = TopicPartition("other", 0)
@@ -93,7 +93,7 @@ class TestOrders:
         replicas, logs = one.replicas, one.replicas.logs
         for upkeep in (replicas.enforce_retention, logs.flush_due, logs.sweep, replicas.tick):
             upkeep()
-        replicas.checkpoint()
+        checkpoint(replicas)
         replicas.close()
         assert path.read_bytes() == before
 
@@ -169,7 +169,7 @@ class TestHighWatermark:
         cluster.elect(1)
         cluster.produce("a", "b", "c")
         cluster.settle()
-        cluster[1].replicas.checkpoint()
+        checkpoint(cluster[1].replicas)
         cluster.kill(1)
         cluster[1].start()
         cluster.elect(1)
@@ -184,11 +184,11 @@ class TestHighWatermark:
         cluster.elect(1)
         cluster.produce("a")
         cluster.settle()
-        cluster[1].replicas.checkpoint()
+        checkpoint(cluster[1].replicas)
         for _ in range(2):
             cluster.kill(1)
             cluster[1].start()
-            cluster[1].replicas.checkpoint()
+            checkpoint(cluster[1].replicas)
         cluster.tell(1)
         assert cluster[1].partition.high_watermark == 1
 

@@ -15,8 +15,9 @@ from engine.config import TopicConfig
 from engine.errors import ApiException, ErrorCode
 from engine.model import Event, TopicPartition
 from engine.storage import checkpoints, files
-from engine.storage.directory import CLEAN_SHUTDOWN, LogDirectory, parse_name
+from engine.storage.directory import CLEAN_SHUTDOWN, LogDirectory
 from engine.storage.log import Log
+from engine.storage.partition_name import parse_name
 from tests.unit.storage.disk import NOW, ORDERS, batch, stored
 
 CONFIG = TopicConfig(segment_index_bytes=4096, file_delete_delay_ms=1000)
@@ -431,3 +432,24 @@ def test_a_bug_in_the_work_on_a_directory_is_no_disk_that_fails(home: Home) -> N
 
 def refuse() -> None:
     raise ApiException(ErrorCode.invalid_record, "bad")
+
+
+def test_a_checkpoint_that_comes_late_leaves_what_was_written_meanwhile(home: Home) -> None:
+    directory = home.open()
+    log = filled(directory)
+    log.flush(NOW)
+    late = directory.prepare_checkpoint({ORDERS: 5})
+    log.truncate(2, NOW)  # which says so at once
+    late()
+    assert checkpoints.read_offsets(home.path / checkpoints.RECOVERY_POINT) == {ORDERS: 2}
+    assert checkpoints.read_offsets(home.path / checkpoints.HIGH_WATERMARK) == {ORDERS: 5}
+
+
+def test_a_checkpoint_that_comes_when_another_has_the_directory_is_not_written(home: Home) -> None:
+    directory = home.open()
+    filled(directory)
+    late = directory.prepare_checkpoint({ORDERS: 5})
+    directory.abandon()
+    home.open()
+    late()
+    assert not (home.path / checkpoints.HIGH_WATERMARK).exists()
