@@ -71,8 +71,15 @@ def admin(cluster: Cluster) -> AdminClient:
 
 @pytest.fixture
 def now(cluster: Cluster, topic: str) -> Callable[[], PartitionState]:
-    """Partition 0, as it is at this moment."""
-    return lambda: cluster.state().partitions[TopicPartition(topic, 0)]
+    """Partition 0, as it is at this moment, once each broker has told of its replica."""
+    place = TopicPartition(topic, 0)
+
+    def known() -> bool:
+        seen = cluster.state().partitions.get(place)
+        return seen is not None and seen.replicas.keys() == {LEADER, FOLLOWER, SLOW}
+
+    until(known)
+    return lambda: cluster.state().partitions[place]
 
 
 @pytest.fixture
