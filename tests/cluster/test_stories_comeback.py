@@ -62,11 +62,13 @@ def everywhere(cluster: Cluster, topic: str, count: int) -> dict[int, list[bytes
 
 
 def differences(cluster: Cluster, topic: str) -> list[ChaosFinding]:
-    replicas = cluster.state().partitions[TopicPartition(topic, 0)].replicas
-    directories = {number: cluster.directory(number) / f"{topic}-0" for number in replicas}
-    ends = {each.log_end for each in replicas.values()}
-    assert len(ends) == 1
-    return unlike(0, directories, ends.pop())
+    def ends() -> dict[int, int]:
+        replicas = cluster.state().partitions[TopicPartition(topic, 0)].replicas
+        return {number: each.log_end for number, each in replicas.items()}
+
+    until(lambda: len(set(ends().values())) == 1)  # what is seen of a broker may be a little older
+    directories = {number: cluster.directory(number) / f"{topic}-0" for number in ends()}
+    return unlike(0, directories, max(ends().values()))
 
 
 def cuts(cluster: Cluster, topic: str, after: int) -> list[tuple[int | None, int, int]]:

@@ -144,8 +144,12 @@ def test_a_late_produce_that_is_new_to_its_partition_blocks_readers(
     assert completed(cluster, pair)
     assert committed(cluster, pair) == [["a"], ["b"]]
     assert cluster.read(pair, 0) == ["a", "late", "behind it"]
-    replica = cluster.state().partitions[TopicPartition(pair, 0)].replicas[1]
-    assert replica.last_stable < replica.high_watermark
+
+    def blocked() -> bool:
+        replica = cluster.state().partitions[TopicPartition(pair, 0)].replicas[1]
+        return replica.last_stable < replica.high_watermark
+
+    until(blocked)
 
 
 def test_a_late_marker_ends_what_is_open_in_its_partition(cluster, pair, producer):
