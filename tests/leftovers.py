@@ -22,6 +22,7 @@ from tests.limits import CHANGE_S
 MARK = "BROKERLAB_RUN"
 SEEN = ("environ", "cmdline", "status")  # what is read of each process, all at once
 PAUSE_S = 0.2
+STOPPED_S = 90  # longer than tests/stop_everything.py stops anything
 
 
 def marked(value: str) -> list[psutil.Process]:
@@ -34,10 +35,13 @@ def marked(value: str) -> list[psutil.Process]:
 
 
 def left(value: str, patience_s: float) -> list[psutil.Process]:
-    """What has this mark still, after so long."""
-    deadline = time.monotonic() + patience_s
-    while (found := marked(value)) and time.monotonic() < deadline:
+    """What has this mark still, after so long. While one of them is stopped no time passes, up to
+    STOPPED_S: it cannot end before whoever stopped it lets it go on."""
+    deadline, last = time.monotonic() + patience_s, time.monotonic() + patience_s + STOPPED_S
+    while (found := marked(value)) and time.monotonic() < min(deadline, last):
         time.sleep(PAUSE_S)
+        if any(each.info["status"] == psutil.STATUS_STOPPED for each in found):
+            deadline += PAUSE_S
     return found
 
 

@@ -42,6 +42,14 @@ def test_what_is_left_is_named_and_ended(options: list[str], tmp_path: Path) -> 
     assert not [each for each in now if SECONDS in (each.info["cmdline"] or [])]
 
 
+def test_what_is_stopped_has_time_to_end_when_it_goes_on(tmp_path: Path) -> None:
+    stopped = '["sh", "-c", "(sleep 3; kill -CONT $$) & kill -STOP $$"]'
+    (tmp_path / "conftest.py").write_text(CONFTEST)
+    (tmp_path / "test_it.py").write_text(TEST.replace('["sleep", "{seconds}"]', stopped))
+    said = run(tmp_path)
+    assert "1 passed" in said and "ends with 0" in said
+
+
 def test_what_ends_by_itself_is_not_left(tmp_path: Path) -> None:
     (tmp_path / "conftest.py").write_text(CONFTEST)
     (tmp_path / "test_it.py").write_text(TEST.format(seconds="0.5"))
