@@ -3,6 +3,7 @@
 import os
 import random
 import signal
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -13,6 +14,7 @@ from hypothesis import settings
 
 import tests.lean  # noqa: F401
 from engine.cluster.node_launcher import NodeLauncher, TemplateProcess
+from tests.closed_sockets import close_what_fails
 from tests.last_words import LastWordsPlugin
 from tests.leftovers import LeftoversPlugin
 from tests.standstill import StandstillPlugin
@@ -96,6 +98,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.relative_to(ROOT).as_posix() in MOVED:
             item.add_marker("advanced")
     items.sort(key=turn)
+    if "kafka" in sys.modules:
+        close_what_fails()
 
 
 def mark_sections(items: list[pytest.Item]) -> None:

@@ -25,7 +25,6 @@ from proof.chaos.workload import ChaosWorkload
 from tests.cluster.probe import Probe
 from tests.cluster.quorum_truth import QuorumTruth
 from tests.cluster.truth import Truth, ZookeeperTruth
-from tests.interop.clients import tidied_up
 from tests.interop.latest import Latest
 from tests.interop.watch import until
 from tests.modes import KRAFT, in_both_modes, mode_of, without_other_modes
@@ -113,13 +112,7 @@ def topic(cluster: Cluster, truth: Truth) -> str:
 
 
 @pytest.fixture
-def careless() -> Iterator[None]:
-    with tidied_up():
-        yield
-
-
-@pytest.fixture
-def start(cluster: Cluster, truth: Truth, topic: str, careless: None) -> Iterator[Start]:
+def start(cluster: Cluster, truth: Truth, topic: str) -> Iterator[Start]:
     """Clients go to work on the topic; who judges them waits until all replicas are in sync."""
     with ExitStack() as stack:
 

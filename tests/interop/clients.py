@@ -16,7 +16,6 @@ from typing import Any, NamedTuple
 
 import aiokafka
 import confluent_kafka
-import pytest
 
 from engine.storage.records import Record
 from tests.limits import ANSWER_S
@@ -24,8 +23,7 @@ from tests.limits import ANSWER_S
 with warnings.catch_warnings():
     warnings.simplefilter("ignore", DeprecationWarning)  # it reads its schemas in an old way
     import kafka
-    from kafka.net.inet import KafkaNetSocket
-    from kafka.net.transport import KafkaSSLTransport
+
 
 CODECS = ("none", "gzip", "snappy", "lz4", "zstd")
 LONG = 30_000  # milliseconds that a reader lets the broker wait: three times our patience
@@ -168,28 +166,6 @@ def kafka_python_read(bootstrap: str, topic: str, count: int) -> list[Record]:
     with kafka_python_consumer(bootstrap) as consumer:
         consumer.assign([kafka.TopicPartition(topic, 0)])
         return [plain(record) for record in kafka_python_take(consumer, count)]
-
-
-@contextmanager
-def tidied_up() -> Iterator[None]:
-    """kafka-python leaves open what it tried to connect with in vain, and a connection whose TLS
-    handshake was under way when its client was closed: both are closed here."""
-    opened, create, shake = [], KafkaNetSocket.socket, KafkaSSLTransport.handshake
-
-    def remembered(*words: Any) -> Any:
-        opened.append(create(*words))
-        return opened[-1]
-
-    def shaken(transport: Any) -> Any:
-        opened.append(transport._sock)  # the other one, without TLS, has given its file to this
-        return shake(transport)
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(KafkaNetSocket, "socket", remembered)
-        patch.setattr(KafkaSSLTransport, "handshake", shaken)
-        yield
-    for each in opened:
-        each.close()
 
 
 def plain(record: Any) -> Record:

@@ -28,7 +28,6 @@ from confluent_kafka import admin as confluent_admin
 from kafka import admin as python_admin
 
 from engine import Cluster
-from tests.interop.clients import tidied_up
 from tests.limits import CHANGE_S
 
 USERS = {"admin": "the, admin's", "bob": "the=builder"}
@@ -67,12 +66,6 @@ def secured(request: pytest.FixtureRequest) -> Iterator[Cluster]:
     with Cluster(security=request.param, users=USERS, config=CONFIG) as made:
         made.protocol = request.param
         yield made
-
-
-@pytest.fixture(autouse=True)
-def tidy() -> Iterator[None]:
-    with tidied_up():
-        yield
 
 
 @pytest.fixture

@@ -15,7 +15,6 @@ from tests.interop.clients import (
     confluent_take,
     kafka_python_consumer,
     kafka_python_take,
-    tidied_up,
 )
 from tests.limits import ANSWER_S
 
@@ -32,12 +31,6 @@ def restart(cluster):
     return restart
 
 
-@pytest.fixture
-def careless():
-    with tidied_up():
-        yield
-
-
 def test_confluent(cluster, topic, restart):
     settings = {"bootstrap.servers": cluster.bootstrap, "enable.idempotence": True}
     producer = Producer(settings | {"reconnect.backoff.max.ms": 100})
@@ -51,7 +44,7 @@ def test_confluent(cluster, topic, restart):
                 restart()
 
 
-def test_kafka_python(cluster, topic, restart, careless):
+def test_kafka_python(cluster, topic, restart):
     with (
         closing(kafka.KafkaProducer(bootstrap_servers=cluster.bootstrap)) as producer,
         kafka_python_consumer(cluster.bootstrap) as consumer,

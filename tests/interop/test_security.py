@@ -21,7 +21,6 @@ from engine.cluster.single_requests import Body, ask
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
 from tests.interop.alike import OURS, THEIRS
-from tests.interop.clients import tidied_up
 from tests.interop.watch import until
 from tests.modes import MODES, made
 
@@ -101,13 +100,12 @@ def test_kafka_python(sasl_ssl, mechanism):
         "sasl_plain_username": "alice",
         "sasl_plain_password": PASSWORD,
     }
-    with tidied_up():
-        with_it = KafkaConsumer(**settings)
-        assert "orders" in with_it.topics()
-        with_it.close()
-        settings["sasl_plain_password"] = "wrong"
-        with pytest.raises(KafkaPythonError):
-            KafkaConsumer(**settings, bootstrap_timeout_ms=4000)
+    with_it = KafkaConsumer(**settings)
+    assert "orders" in with_it.topics()
+    with_it.close()
+    settings["sasl_plain_password"] = "wrong"
+    with pytest.raises(KafkaPythonError):
+        KafkaConsumer(**settings, bootstrap_timeout_ms=4000)
 
 
 @pytest.mark.parametrize("mechanism", MECHANISMS)

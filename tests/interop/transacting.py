@@ -28,7 +28,6 @@ from tests.interop.clients import (
     kafka,
     kafka_python_consumer,
     kafka_python_take,
-    tidied_up,
 )
 from tests.limits import ANSWER_S
 
@@ -179,7 +178,7 @@ def ours(bootstrap: str, transactional_id: str, **settings: Any) -> Iterator[Wri
 
 @contextmanager
 def kafka_python(bootstrap: str, transactional_id: str, **settings: Any) -> Iterator[Writer]:
-    with tidied_up(), closing(KafkaPython(bootstrap, transactional_id, **settings)) as writer:
+    with closing(KafkaPython(bootstrap, transactional_id, **settings)) as writer:
         yield writer
 
 

@@ -24,7 +24,6 @@ from proof.chaos.storm import heal
 from proof.chaos.workload import ChaosWorkload
 from tests.cluster.conftest import bug
 from tests.cluster.truth import Truth, ZookeeperTruth
-from tests.interop.clients import tidied_up
 from tests.interop.raw import Raw
 from tests.interop.watch import until
 from tests.limits import JVM_S, JVM_SESSION_MS
@@ -121,7 +120,7 @@ def topic(cluster: MixedCluster, truth: Truth) -> str:
 @pytest.fixture
 def start(cluster: MixedCluster, truth: Truth, topic: str) -> Iterator[Start]:
     """Clients go to work on the topic; who judges them waits until all replicas are in sync."""
-    with tidied_up(), ExitStack() as stack:
+    with ExitStack() as stack:
 
         def started(**settings: Any) -> ChaosWorkload:
             whole = partial(truth.await_whole, topic)
