@@ -86,14 +86,14 @@ def test_nothing_is_allowed_until_it_is_and_each_user_gets_his_own(cluster):
     )
     assert (status, err) == (0, "")
     assert "principal=User:alice, host=*, operation=WRITE, permissionType=ALLOW" in out
-    assert delivered(cluster, "alice") is None
+    until(lambda: delivered(cluster, "alice") is None)  # another broker hears of it later
     assert delivered(cluster, "alice", engine.Producer) is None
     assert delivered(cluster, "bob") == refused
 
     assert consumed(cluster, "bob", "billing") == KafkaError.GROUP_AUTHORIZATION_FAILED
     consumer = "--consumer", "--topic", "orders", "--group", "billing"
     command(cluster, "--add", "--allow-principal", "User:bob", *consumer)
-    until(lambda: consumed(cluster, "bob", "billing") == b"x")  # another broker hears of it later
+    until(lambda: consumed(cluster, "bob", "billing") == b"x")
     assert consumed(cluster, "alice", "billing") == KafkaError.GROUP_AUTHORIZATION_FAILED
 
 
