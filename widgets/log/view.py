@@ -86,7 +86,8 @@ class SegmentView(SceneWidget):
 
     @property
     def shown_id(self) -> str | None:
-        return self.both.model_id if self.model_id else None
+        comm = self.both.comm if self.comm is not None else None
+        return None if comm is None else str(comm.comm_id)
 
     # -- looking -------------------------------------------------------------------------
 

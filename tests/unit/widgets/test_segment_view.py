@@ -380,3 +380,9 @@ def test_a_notebook_keeps_its_still_under_the_widget_that_is_shown(view: Segment
     shown = data["application/vnd.jupyter.widget-view+json"]["model_id"]
     assert shown == view.both.model_id == view.shown_id
     assert data["image/svg+xml"] == view.still()["image/svg+xml"]
+
+
+def test_a_view_that_is_closed_has_no_still_to_keep(view: SegmentView) -> None:
+    """What writes stills asks a moment later, in a thread."""
+    view.close()
+    assert view.shown_id is None
