@@ -32,7 +32,7 @@ def to_run(failed: Iterable[str]) -> dict[str, list[str]]:
 
 
 def arguments(module: str) -> list[str]:
-    """pytest's, to run of a module what failed, and a notebook in its mode from end to end."""
+    """What pytest is given to run it again: of a module what failed, of a notebook all cells."""
     notebook, switch, _ = module.partition("@")
     if notebook.endswith(".ipynb"):
         other = f"{notebook}::" if switch else f"{notebook}@"

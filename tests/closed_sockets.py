@@ -10,7 +10,7 @@ from typing import Any
 
 
 def close_what_fails() -> None:
-    """In all clients of kafka-python in this process, which some test has imported already."""
+    """Let kafka-python close the sockets of connections that fail. A test has imported it."""
     from kafka.net.inet import KafkaNetSocket  # noqa: PLC0415
     from kafka.net.transport import KafkaSSLTransport  # noqa: PLC0415
 

@@ -23,7 +23,7 @@ def free_port() -> int:
 
 
 def free_ports(number: int) -> list[int]:
-    """So many, each another one: one after the other they might be the same."""
+    """So many free ports, no two alike: of those that are drawn one by one, some might be."""
     with ExitStack() as probes:
         made = [probes.enter_context(socket.socket()) for _ in range(number)]
         for probe in made:

@@ -137,7 +137,8 @@ class LogManager:
     async def checkpoint(
         self, high_watermarks: Mapping[TopicPartition, int], in_thread: InThread
     ) -> None:
-        """Kafka's scheduler has threads, too: requests don't wait until a disk has written."""
+        """Write the checkpoints of each directory in a thread, as Kafka's scheduler does: requests
+        don't wait for a disk."""
         prepared = [
             (directory, directory.prepare_checkpoint(_high_watermarks(directory, high_watermarks)))
             for directory in self.directories

@@ -81,7 +81,7 @@ class SimulatedEnvironment(Environment):
         yield self._disk
 
     async def in_thread(self, work: Callable[[], None]) -> None:
-        """At once: the disk is in memory."""
+        """Done at once, as the disk is in memory."""
         work()
 
     def source(self, context: SourceContext) -> MetadataSource:

@@ -213,8 +213,8 @@ class LogDirectory:
     def prepare_checkpoint(
         self, high_watermarks: dict[TopicPartition, int] | None = None
     ) -> Callable[[], None]:
-        """What writes the checkpoint of this moment, later and in another thread: it waits for the
-        disk. If another has been written meanwhile, that one stays."""
+        """Take the state of this moment. What is returned writes it, also later and in another
+        thread, and leaves what a later checkpoint has written."""
         logs = self.logs.items()
         state = {
             checkpoints.RECOVERY_POINT: {tp: log.recovery_point for tp, log in logs},
@@ -234,7 +234,8 @@ class LogDirectory:
         return partial(self._write, self._states, state)
 
     def _write(self, number: int, state: Mapping[str, dict[TopicPartition, int]]) -> None:
-        """A directory in the place of a file was reported at the start."""
+        """Write the files of a state, unless a later one is there. A directory in the place of a
+        file was reported at the start."""
         with self._writing:
             for name, offsets in state.items() if self._lock >= 0 else ():
                 path = self.path / name
@@ -334,6 +335,6 @@ class DiskGuard:
         if isinstance(error, OSError) or (
             isinstance(error, ApiException) and error.code == ErrorCode.kafka_storage_error
         ):
-            if self._directory.offline is None:  # it may be, since another thread was in its block
+            if self._directory.offline is None:  # or another failed while a thread wrote
                 self._directory.fail(self._now, str(error))
             raise ApiException(ErrorCode.kafka_storage_error, str(error)) from error
