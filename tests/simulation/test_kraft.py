@@ -8,6 +8,8 @@ import pytest
 
 from engine.config.broker import RACK_AWARE
 from engine.model import TopicPartition
+from engine.sim.message_text import message_text
+from engine.sim.quorum.controller_peer import controller_machine
 from engine.sim.world import World
 from proof.storms.quorum_defects import OF_KRAFT_TOO
 from proof.storms.trace import Recipe, Trace
@@ -22,6 +24,7 @@ TURNS = [
     for first in range(0, SEEDS, AT_ONCE)
 ]
 ORDERS = TopicPartition("orders", 0)
+CONTROLLERS = (101, 102, 103)
 
 
 @pytest.mark.parametrize("first", TURNS)
@@ -126,6 +129,38 @@ def test_a_broker_that_is_silent_is_fenced_and_others_lead(world):
     world.resume(1)
     assert world.until(lambda: set(world.isr(ORDERS)) == {1, 2, 3})
     assert not world.quorum.image.brokers[1].fenced
+
+
+def test_a_registration_of_a_dead_process_that_comes_late_is_replaced(world):
+    """Broker 1 registers over a slow network, and is killed. Its next process has registered when
+    the old registration comes: the epoch of the process that lives is stale now."""
+
+    def epoch():
+        return world.quorum.image.brokers[1].epoch
+
+    def epoch_changes():
+        before = epoch()
+        return world.until(lambda: epoch() != before)
+
+    sent = []
+    world.network.carried.append(lambda _from, _to, it, _at: sent.append(message_text(it)))
+    world.kill(1)
+    assert world.until(lambda: world.quorum.image.brokers[1].fenced)
+    for controller in CONTROLLERS:
+        world.slow(1, controller_machine(controller), 1000, both=False)
+    world.start(1)
+    assert world.until(lambda: ("BrokerRegistration", False) in sent)
+    world.kill(1)
+    world.heal()
+    world.start(1)
+    assert epoch_changes()
+    world.pause(1)  # or it would be unfenced, and the late one a duplicate
+    late = epoch_changes()
+    world.resume(1)
+    assert late
+    assert world.until(lambda: set(world.isr(ORDERS)) == {1, 2, 3})
+    running = world[1].running.broker
+    assert running.replicas.broker_epoch == epoch()
 
 
 def test_each_combined_node_is_broker_and_controller_and_one_process():

@@ -13,6 +13,10 @@ with acks=1, as Kafka's broker does: the records may be lost, and none is commit
 
 Registration is refused while another process with this id has a session; it is tried again until
 initial.broker.registration.timeout.ms are over.
+
+A registration may come late: its process is dead, the next one has registered, and is not unfenced
+yet. Then the epoch of the living process is stale, and no heartbeat can unfence it. Kafka's broker
+goes on with the stale epoch until it is restarted. This one registers again.
 """
 
 import asyncio
@@ -51,6 +55,8 @@ class BrokerLifecycleManager:
         self._applied_offset, self._report = applied_offset, report
         self._is_due = asyncio.Event()  # a heartbeat, at once
         self._changed = asyncio.Event()  # the state
+        self._registration: BrokerRegistrationRequest
+        self._registered: Callable[[int], None]
         self._heard_at = 0.0  # when the controller answered last, in the loop's time
 
     def take(self, step: BrokerStep) -> None:
@@ -61,18 +67,20 @@ class BrokerLifecycleManager:
             self._changed.set()
             self._is_due.set()
 
-    async def register(self, request: BrokerRegistrationRequest) -> int:
-        """Returns the broker's epoch, or raises an ApiException."""
+    async def register(
+        self, request: BrokerRegistrationRequest, registered: Callable[[int], None]
+    ) -> None:
+        """Each epoch of the broker is told to `registered`. Raises an ApiException."""
+        self._registration, self._registered = request, registered
         limit_ms, refused = self._config.initial_broker_registration_timeout_ms, "no answer"
         try:
             async with asyncio.timeout(limit_ms / 1000):
                 while True:
-                    answer = await self._channel.ask(ControllerApi.BROKER_REGISTRATION, request)
-                    if answer.error_code is ErrorCode.none:
-                        self.epoch = answer.broker_epoch
-                        return self.epoch
-                    if refused != answer.error_code.name:
-                        refused = answer.error_code.name
+                    error = await self._register_once()
+                    if error is ErrorCode.none:
+                        return
+                    if refused != error.name:
+                        refused = error.name
                         log.warning("the controller refuses to register this broker: %s", refused)
                     await asyncio.sleep(REFUSED_WAIT_S)
         except TimeoutError:
@@ -81,6 +89,14 @@ class BrokerLifecycleManager:
                 "Shutting down because we were unable to register with the controller quorum "
                 f"within {limit_ms} ms ({refused})",
             ) from None
+
+    async def _register_once(self) -> ErrorCode:
+        answer = await self._channel.ask(ControllerApi.BROKER_REGISTRATION, self._registration)
+        error: ErrorCode = answer.error_code
+        if error is ErrorCode.none:
+            self.epoch = answer.broker_epoch
+            self._registered(self.epoch)
+        return error
 
     async def run(self) -> None:
         """Heartbeats, until the broker may stop."""
@@ -91,10 +107,10 @@ class BrokerLifecycleManager:
                 async with asyncio.timeout(session_s):
                     api = ControllerApi.BROKER_HEARTBEAT
                     answer = await self._channel.ask(api, self._heartbeat())
+                    await self._heard(answer)
             except TimeoutError:
                 log.warning("no controller has answered a heartbeat for %s s", session_s)
                 continue
-            self._heard(answer)
             await self._rest()
 
     def _heartbeat(self) -> BrokerHeartbeatRequest:
@@ -103,16 +119,18 @@ class BrokerLifecycleManager:
             broker_epoch=self.epoch,
             current_metadata_offset=self._applied_offset(),
             want_fence=not self.is_ready,
-            want_shut_down=self.state is BrokerRunState.PENDING_CONTROLLED_SHUTDOWN,
+            want_shut_down=self._is_leaving,
         )
 
-    def _heard(self, answer: Any) -> None:
+    async def _heard(self, answer: Any) -> None:
         if answer.error_code is not ErrorCode.none:
             log.error(
                 "the controller refuses the heartbeat of epoch %s: %s",
                 self.epoch,
                 answer.error_code.name,
             )
+            if answer.error_code is ErrorCode.stale_broker_epoch and not self._is_leaving:
+                await self._replace_registration()
             return
         self._heard_at = asyncio.get_running_loop().time()
         if answer.is_fenced is not self.is_fenced:
@@ -126,11 +144,25 @@ class BrokerLifecycleManager:
         if answer.should_shut_down:
             self.take(BrokerStep.MAY_STOP)
 
+    async def _replace_registration(self) -> None:
+        """Another process with this id has registered. Is it dead? One that runs keeps its
+        registration as long as it has a session: this one is refused, and asks again after the
+        next heartbeat."""
+        error = await self._register_once()
+        if error is ErrorCode.none:
+            self._is_due.set()
+        else:
+            log.error("the controller refuses another registration: %s", error.name)
+
+    @property
+    def _is_leaving(self) -> bool:
+        return self.state is BrokerRunState.PENDING_CONTROLLED_SHUTDOWN
+
     async def _rest(self) -> None:
-        leaving = self.state is BrokerRunState.PENDING_CONTROLLED_SHUTDOWN
         interval_s = self._config.broker_heartbeat_interval_ms / 1000
+        wait_s = min(interval_s, LEAVING_WAIT_S) if self._is_leaving else interval_s
         try:
-            async with asyncio.timeout(min(interval_s, LEAVING_WAIT_S) if leaving else interval_s):
+            async with asyncio.timeout(wait_s):
                 await self._is_due.wait()
         except TimeoutError:
             return

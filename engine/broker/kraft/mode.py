@@ -145,8 +145,8 @@ class KRaftMode:
 
     async def register(self, broker: Broker, ports: Mapping[str, int]) -> None:
         request = self._registration(ports, self._context.new_uuid())
-        epoch = await self._unless_stopped(self._lifecycle.register(request))
-        broker.replicas.broker_epoch = epoch
+        registered = partial(setattr, broker.replicas, "broker_epoch")
+        await self._unless_stopped(self._lifecycle.register(request, registered))
         self._context.lifecycle.take(LifecycleStep.REGISTERED)
         self._context.spawn(self._lifecycle.run())
         await self._unless_stopped(self._lifecycle.until(BrokerRunState.RECOVERY))

@@ -90,9 +90,8 @@ def test_a_running_broker_that_is_fenced_goes_on():
         life = manager(quorum)
         life.state, life.is_ready = BrokerRunState.RUNNING, True
         heard(quorum, fenced=True)
-        heard(quorum, error=ErrorCode.stale_broker_epoch)
         beating = asyncio.create_task(life.run())
-        while len(quorum.asked) < 3:
+        while len(quorum.asked) < 2:
             await asyncio.sleep(0)
         assert (life.state, life.is_fenced) == (BrokerRunState.RUNNING, True)
         assert not any(message.want_fence for *_, message in quorum.asked)
@@ -108,8 +107,48 @@ def test_a_refused_registration_is_tried_again(monkeypatch):
         quorum = FakeQuorum()
         quorum.answer(101, error_code=ErrorCode.duplicate_broker_registration)
         quorum.answer(101, error_code=ErrorCode.none, broker_epoch=77)
+        life, told = manager(quorum), []
+        await life.register(REGISTRATION, told.append)
+        assert told == [77] == [life.epoch]
+
+    run(story)
+
+
+def test_a_broker_with_a_stale_epoch_registers_again():
+    """As often as it must: another process with its id keeps its registration for a session."""
+
+    async def story():
+        quorum = FakeQuorum()
+        quorum.answer(101, error_code=ErrorCode.none, broker_epoch=5)
+        heard(quorum, error=ErrorCode.stale_broker_epoch)
+        quorum.answer(101, error_code=ErrorCode.duplicate_broker_registration)
+        heard(quorum, error=ErrorCode.stale_broker_epoch)
+        quorum.answer(101, error_code=ErrorCode.none, broker_epoch=77)
+        life, told = manager(quorum), []
+        await life.register(REGISTRATION, told.append)
+        beating = asyncio.create_task(life.run())
+        while len(quorum.asked) < 6:
+            await asyncio.sleep(0)
+        beating.cancel()
+        heartbeats = [it for *_, it in quorum.asked if it != REGISTRATION]
+        assert [it.broker_epoch for it in heartbeats] == [5, 5, 77]
+        assert told == [5, 77] and life.epoch == 77
+
+    run(story)
+
+
+def test_a_broker_that_leaves_does_not_register_again():
+    async def story():
+        quorum = FakeQuorum()
         life = manager(quorum)
-        assert await life.register(REGISTRATION) == life.epoch == 77
+        life.state = BrokerRunState.PENDING_CONTROLLED_SHUTDOWN
+        heard(quorum, error=ErrorCode.stale_broker_epoch)
+        heard(quorum, error=ErrorCode.stale_broker_epoch)
+        beating = asyncio.create_task(life.run())
+        while len(quorum.asked) < 3:
+            await asyncio.sleep(0)
+        beating.cancel()
+        assert all(it.want_shut_down for *_, it in quorum.asked)
 
     run(story)
 
@@ -123,7 +162,7 @@ def test_a_broker_that_cannot_register_says_why(monkeypatch):
             quorum.answer(101, error_code=ErrorCode.inconsistent_cluster_id)
         life = manager(quorum, initial_broker_registration_timeout_ms="50")
         with pytest.raises(ApiException, match=r"unable to register.*inconsistent_cluster_id"):
-            await life.register(REGISTRATION)
+            await life.register(REGISTRATION, lambda _: None)
 
     run(story)
 
