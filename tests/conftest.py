@@ -14,7 +14,7 @@ from hypothesis import settings
 
 import tests.lean  # noqa: F401
 from engine.cluster.node_launcher import NodeLauncher, TemplateProcess
-from tests.closed_sockets import close_what_fails
+from tests.closed_sockets import close_what_it_forgets
 from tests.last_words import LastWordsPlugin
 from tests.leftovers import LeftoversPlugin
 from tests.standstill import StandstillPlugin
@@ -99,7 +99,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker("advanced")
     items.sort(key=turn)
     if "kafka" in sys.modules:
-        close_what_fails()
+        close_what_it_forgets()
 
 
 def mark_sections(items: list[pytest.Item]) -> None:

@@ -28,7 +28,7 @@ def fewest() -> dict[str, Any]:
 
 
 def meets() -> dict[str, Any]:
-    """Twenty records come in 100 ms; the rest of the 500 is for the way and a busy machine."""
+    """Twenty records come in 100 ms; the rest of the second is for the way and a busy machine."""
     return {"linger.ms": 100, "acks": 1}
 
 
