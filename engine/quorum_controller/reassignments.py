@@ -7,6 +7,10 @@
 The second record follows from the AlterPartition by which the ISR has all target replicas: then the
 move is complete, and the removed replicas leave with that record. No other step is needed, so a new
 controller has nothing to continue. A move that is cancelled is taken back by one record.
+
+A move may get another target on its way. What it had added and the new target does not want leaves
+at once, but for a replica in the ISR: perhaps nobody else has all records. It is removed in the
+end, as the old ones are.
 """
 
 from collections.abc import Mapping
@@ -71,7 +75,7 @@ class Reassignments:
             return self._cancel(topic, asked.partition, partition)
         self._check(to)
         return self._replication.builder.build(
-            topic.id, asked.partition, partition, assignment=toward(_assigned(partition), to)
+            topic.id, asked.partition, partition, assignment=_toward(partition, to)
         )
 
     def _cancel(
@@ -108,6 +112,12 @@ class Reassignments:
         if fault:
             text = f"The manual partition assignment includes {fault}"
             raise ApiException(ErrorCode.invalid_replica_assignment, text)
+
+
+def _toward(partition: PartitionRegistration, to: tuple[int, ...]) -> ReplicaAssignment:
+    way = toward(_assigned(partition), to)
+    kept = tuple(it for it in partition.isr if it not in way.replicas)
+    return ReplicaAssignment((*way.replicas, *kept), way.adding, (*way.removing, *kept))
 
 
 def _assigned(partition: PartitionRegistration) -> ReplicaAssignment:

@@ -233,6 +233,31 @@ def test_a_cancellation_that_would_lose_records_is_refused(it):
     assert move(it, None).code is ErrorCode.invalid_replica_assignment
 
 
+def test_another_target_keeps_the_only_replica_in_sync(it):
+    """Broker 4 came with the first target, and alone has all records."""
+    it.register(4)
+    it.beat(4)
+    move(it, 4, 2)
+    it.alter_isr(1, 4)
+    it.beat(1, fence=True)
+    move(it, 2, 3)
+    known = it.partition
+    assert (known.replicas, known.isr, known.leader) == ((2, 3, 1, 4), (4,), 4)
+    assert (known.adding, known.removing) == ((), (1, 4))
+    it.alter_isr(2, 3, 4)
+    assert (it.partition.replicas, it.partition.isr, it.partition.removing) == ((2, 3), (2, 3), ())
+
+
+def test_another_target_drops_what_was_added_and_is_not_in_sync(it):
+    for broker in (4, 5):
+        it.register(broker)
+        it.beat(broker)
+    move(it, 4, 2)
+    move(it, 5, 2)
+    known = it.partition
+    assert (known.replicas, known.adding, known.removing) == ((5, 2, 1, 3), (5,), (1, 3))
+
+
 @pytest.mark.parametrize("to", [(), (9,), (1, 1)], ids=str)
 def test_a_move_to_nowhere_is_refused(it, to):
     before = it.image.copy()
