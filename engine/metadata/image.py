@@ -23,6 +23,7 @@ from uuid import UUID
 from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import EVERY_BROKER, PartitionRegistration
 from engine.metadata.image_records import (
+    RESOURCE_TYPES,
     acl_of,
     acl_record,
     config_record,
@@ -63,7 +64,7 @@ from engine.quotas.entity import ClientQuotaEntity
 from engine.security.acls import AccessControlEntry, AclBinding, ResourcePattern
 from engine.security.scram import NUMBERS, ScramCredential
 
-RESOURCES = {2: "topics", 4: "brokers"}  # of ConfigRecord
+RESOURCES = {number: kind for kind, number in RESOURCE_TYPES.items()}  # of ConfigRecord
 ConfigKey = tuple[str, str]  # ("topics", NAME), ("brokers", ID or EVERY_BROKER)
 
 

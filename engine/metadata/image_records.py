@@ -20,7 +20,8 @@ from engine.quotas.entity import ClientQuotaEntity
 from engine.security.acls import AclBinding
 from engine.security.scram import NUMBERS, ScramCredential
 
-RESOURCE_TYPES = {"topics": 2, "brokers": 4}
+# The last two are of later releases of Kafka: nothing here uses them, and they are kept.
+RESOURCE_TYPES = {"topics": 2, "brokers": 4, "client-metrics": 16, "groups": 32}
 MECHANISMS = {name: number for number, name in NUMBERS.items()}
 
 

@@ -24,7 +24,12 @@ ImageTree: TypeAlias = "Mapping[str, ImageTree] | str"
 
 # From level 1 on.
 LEVELS = ["3.0-IV1", "3.1-IV0", "3.2-IV0", "3.3-IV0", "3.3-IV1", "3.3-IV2", "3.3-IV3"]
-KINDS = {"topics": "TOPIC", "brokers": "BROKER"}
+KINDS = {
+    "topics": "TOPIC",
+    "brokers": "BROKER",
+    "client-metrics": "CLIENT_METRICS",
+    "groups": "GROUP",
+}
 QUOTA_NAMES = {"client-id": "clientId", "ip": "ip", "user": "user"}
 NO_DIRECTORY = "A" * 22  # of a replica whose directory no record names
 REDACTED = "[redacted]"
@@ -143,7 +148,8 @@ def _resource(kind: str, name: str) -> str:
 
 def _shown(kind: str, key: str, value: str) -> str:
     """A key that is not known may have a secret."""
-    known = CONFIGS[kind].known().get(key)
+    config = CONFIGS.get(kind)
+    known = None if config is None else config.known().get(key)
     return REDACTED if known is None or known.type is Type.PASSWORD else value
 
 

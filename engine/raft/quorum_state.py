@@ -53,6 +53,8 @@ class QuorumState:
         election, last_epoch = self._store.read() or ElectionState(), self._log.end.epoch
         if election.epoch < last_epoch:
             election = ElectionState(last_epoch)
+        if election.leader == self.identity.node_id and not self.identity.is_voter:
+            election = ElectionState(election.epoch)  # it was a voter once
         self._remember(election)
         self.election = election
         self.role: RaftRole = self._first_role(now)

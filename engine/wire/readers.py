@@ -29,8 +29,13 @@ Reader = Callable[[Frame, int], tuple[Any, int]]  # (frame, position) -> value, 
 Setter = Callable[[Any, Any], None]  # a slot of a dataclass: (object, value)
 
 
+LONGEST_TEXT = 2**15 - 1  # also where the length has room for more
+
+
 def take_text(frame: Frame, start: int, end: int) -> str:
     """Bytes that are not UTF-8 become U+FFFD, as in Kafka: such a request gets an answer."""
+    if end - start > LONGEST_TEXT:
+        raise Malformed(f"a string of {end - start} bytes at byte {start}: Kafka reads none")
     return frame[start:end].decode(errors="replace")
 
 

@@ -16,7 +16,8 @@ initial.broker.registration.timeout.ms are over.
 
 A registration may come late: its process is dead, the next one has registered, and is not unfenced
 yet. Then the epoch of the living process is stale, and no heartbeat can unfence it. Kafka's broker
-goes on with the stale epoch until it is restarted. This one registers again.
+goes on with the stale epoch until it is restarted. This one registers again, unless another process
+with its id has a session, or an administrator has removed the registration: then it stays away.
 """
 
 import asyncio
@@ -45,6 +46,7 @@ class BrokerLifecycleManager:
         config: KRaftBrokerConfig,
         channel: ControllerChannel,
         applied_offset: Callable[[], int],  # of the metadata that this broker has applied
+        is_known: Callable[[], bool],  # whether the metadata has a registration of this id
         report: Callable[..., None],
     ) -> None:
         self.state = BrokerRunState.STARTING
@@ -53,6 +55,8 @@ class BrokerLifecycleManager:
         self.is_fenced = True  # as of the last heartbeat
         self._config, self._channel = config, channel
         self._applied_offset, self._report = applied_offset, report
+        self._is_known = is_known
+        self._is_replaced = False  # by another process, which has a session
         self._is_due = asyncio.Event()  # a heartbeat, at once
         self._changed = asyncio.Event()  # the state
         self._registration: BrokerRegistrationRequest
@@ -129,8 +133,8 @@ class BrokerLifecycleManager:
                 self.epoch,
                 answer.error_code.name,
             )
-            if answer.error_code is ErrorCode.stale_broker_epoch and not self._is_leaving:
-                await self._replace_registration()
+            if answer.error_code is ErrorCode.stale_broker_epoch and self._may_register_again:
+                await self._register_again()
             return
         self._heard_at = asyncio.get_running_loop().time()
         if answer.is_fenced is not self.is_fenced:
@@ -144,15 +148,18 @@ class BrokerLifecycleManager:
         if answer.should_shut_down:
             self.take(BrokerStep.MAY_STOP)
 
-    async def _replace_registration(self) -> None:
-        """Another process with this id has registered. Is it dead? One that runs keeps its
-        registration as long as it has a session: this one is refused, and asks again after the
-        next heartbeat."""
+    @property
+    def _may_register_again(self) -> bool:
+        return self._is_known() and not self._is_replaced and not self._is_leaving
+
+    async def _register_again(self) -> None:
         error = await self._register_once()
         if error is ErrorCode.none:
             self._is_due.set()
         else:
             log.error("the controller refuses another registration: %s", error.name)
+        if error is ErrorCode.duplicate_broker_registration:
+            self._is_replaced = True
 
     @property
     def _is_leaving(self) -> bool:

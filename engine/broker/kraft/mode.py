@@ -88,6 +88,7 @@ class KRaftMode:
             self._config,
             self._channel,
             self._offset,
+            lambda: self._config.node_id in node.loader.image.brokers,
             self._context.report,
         )
         self._publisher = ImagePublisher(self._config.node_id, self._lifecycle.metadata_changed)

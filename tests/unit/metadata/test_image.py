@@ -172,6 +172,14 @@ def test_a_null_value_takes_a_setting_back():
     assert ("topics", "orders") not in made.configs
 
 
+@pytest.mark.parametrize(("kind", "name"), [(16, "client-metrics"), (32, "groups")])
+def test_configurations_of_later_releases_are_kept(kind, name):
+    """A controller of Kafka 3.9 or 4 writes them, below all levels that would tell of them."""
+    made = image(config("5", kind=kind, name="A"))
+    assert made.configs == {(name, "A"): {"retention.ms": "5"}}
+    assert config("5", kind=kind, name="A") in made.records()
+
+
 def test_quotas_acls_and_credentials_are_set_and_taken_back():
     one = UUID(int=1)
     made = image(quota(5.0), quota(7.0, user=None), acl(one), credential())

@@ -15,6 +15,7 @@ from engine.metadata.records.framing import decode_record, encode_record
 from engine.metadata.records.topics import RemoveTopicRecord
 from engine.model import Callbacks
 from engine.quorum_controller.result import ControllerResult
+from engine.quorum_server.batch_accumulator import BatchAccumulator
 from engine.quorum_server.controller_service import QuorumControllerService
 from engine.quorum_server.gateway import QuorumGateway
 from engine.raft.metadata_directory import MetadataDirectory
@@ -243,7 +244,7 @@ def test_what_is_decided_in_one_turn_is_one_batch(run):
 
 
 def test_decisions_that_are_too_large_together_are_several_batches(run, monkeypatch):
-    monkeypatch.setattr("engine.quorum_server.batch_accumulator.BATCH_MAX_BYTES", 150)
+    monkeypatch.setattr("engine.quorum_server.batch_accumulator.BATCH_MAX_BYTES", 260)
 
     async def test(node):
         await node.lead()
@@ -255,6 +256,44 @@ def test_decisions_that_are_too_large_together_are_several_batches(run, monkeypa
         assert batches(node) == [1, 2, 2, 1]
 
     run(test)
+
+
+def test_a_decision_that_is_too_large_for_a_batch_is_refused_and_the_controller_goes_on(
+    run, monkeypatch
+):
+    monkeypatch.setattr("engine.quorum_server.batch_accumulator.BATCH_MAX_BYTES", 120)
+
+    async def test(node):
+        await node.lead()
+        with pytest.raises(ApiException, match="exceeds the maximum allowed batch size") as error:
+            await register(node)
+        assert error.value.code is ErrorCode.record_list_too_large
+        assert node.raft.failure is None and not node.service.active.image.brokers
+        monkeypatch.undo()
+        waiting = register(node)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        node.commit()
+        assert await waiting >= 0
+
+    run(test)
+
+
+def test_no_batch_is_larger_than_the_log_takes(monkeypatch):
+    """Each record has bytes around its value."""
+    limit, made = 20_000, []
+    monkeypatch.setattr("engine.quorum_server.batch_accumulator.BATCH_MAX_BYTES", limit)
+
+    async def story():
+        accumulator = BatchAccumulator(lambda base, batch: made.append((base, batch)), lambda: 0)
+        for base in range(0, 30_000, 100):
+            accumulator.add(base, [b"x"] * 100)
+        await asyncio.sleep(0)
+
+    asyncio.run(story())
+    assert all(len(batch) <= limit for _, batch in made)
+    headers = [header for _, batch in made for _, header in scan(batch)]
+    assert sum(it.last_offset_delta + 1 for it in headers) == 30_000
 
 
 def test_what_was_decided_and_not_appended_is_given_up_with_the_lead(run):

@@ -72,6 +72,15 @@ def test_an_observer_never_stands_for_election():
     assert (node.client.state, node.client.epoch) == (RaftState.UNATTACHED, 0)
 
 
+def test_a_leader_that_is_no_voter_any_more_does_not_stand_for_election_either():
+    """It was restarted with a configuration that does not name it."""
+    node = OneNode("1", ElectionState(4, leader=9), id=9)
+    for _ in range(10):
+        node.wait(LONG_MS)
+        assert node.requests(RaftFetchRequest)
+    assert (node.client.state, node.client.epoch) == (RaftState.UNATTACHED, 4)
+
+
 def test_a_voter_votes_once_in_an_epoch_also_after_a_restart():
     node = OneNode()
     assert node.ask(2, vote(5, 2)).granted

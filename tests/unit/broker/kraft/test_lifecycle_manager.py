@@ -18,7 +18,7 @@ REGISTRATION = UUID(int=1)  # stands for the request, which is passed on
 VOTERS = "101@h:1,102@h:2"
 
 
-def manager(quorum, **keys):
+def manager(quorum, *, known=True, **keys):
     settings = {
         "node.id": "1",
         "controller.quorum.voters": VOTERS,
@@ -28,7 +28,7 @@ def manager(quorum, **keys):
     }
     config = KRaftBrokerConfig.parse(settings)
     channel = ControllerChannel(quorum, "broker-1", 5.0)
-    return BrokerLifecycleManager(config, channel, lambda: 40, lambda *_, **__: None)
+    return BrokerLifecycleManager(config, channel, lambda: 40, lambda: known, lambda *_, **__: None)
 
 
 def heard(quorum, *, caught_up=False, fenced=True, may_stop=False, error=ErrorCode.none):
@@ -114,25 +114,49 @@ def test_a_refused_registration_is_tried_again(monkeypatch):
     run(story)
 
 
-def test_a_broker_with_a_stale_epoch_registers_again():
-    """As often as it must: another process with its id keeps its registration for a session."""
+async def beats(quorum, life, count):
+    """The epochs of heartbeats, until the controller was asked so often."""
+    beating = asyncio.create_task(life.run())
+    while len(quorum.asked) < count:
+        await asyncio.sleep(0)
+    beating.cancel()
+    return [it.broker_epoch for *_, it in quorum.asked if it != REGISTRATION]
 
+
+def test_a_broker_with_a_stale_epoch_registers_again():
     async def story():
         quorum = FakeQuorum()
         quorum.answer(101, error_code=ErrorCode.none, broker_epoch=5)
         heard(quorum, error=ErrorCode.stale_broker_epoch)
-        quorum.answer(101, error_code=ErrorCode.duplicate_broker_registration)
-        heard(quorum, error=ErrorCode.stale_broker_epoch)
         quorum.answer(101, error_code=ErrorCode.none, broker_epoch=77)
         life, told = manager(quorum), []
         await life.register(REGISTRATION, told.append)
-        beating = asyncio.create_task(life.run())
-        while len(quorum.asked) < 6:
-            await asyncio.sleep(0)
-        beating.cancel()
-        heartbeats = [it for *_, it in quorum.asked if it != REGISTRATION]
-        assert [it.broker_epoch for it in heartbeats] == [5, 5, 77]
+        assert await beats(quorum, life, 4) == [5, 77]
         assert told == [5, 77] and life.epoch == 77
+
+    run(story)
+
+
+def test_a_broker_that_another_process_has_replaced_stays_away():
+    async def story():
+        quorum = FakeQuorum()
+        heard(quorum, error=ErrorCode.stale_broker_epoch)
+        quorum.answer(101, error_code=ErrorCode.duplicate_broker_registration)
+        for _ in range(3):
+            heard(quorum, error=ErrorCode.stale_broker_epoch)
+        life = manager(quorum)
+        life._registration = REGISTRATION
+        assert len(await beats(quorum, life, 5)) == 4
+
+    run(story)
+
+
+def test_a_broker_whose_registration_was_removed_stays_away():
+    async def story():
+        quorum = FakeQuorum()
+        for _ in range(3):
+            heard(quorum, error=ErrorCode.stale_broker_epoch)
+        assert len(await beats(quorum, manager(quorum, known=False), 3)) == 3
 
     run(story)
 
