@@ -14,6 +14,7 @@ from engine.cluster.child import Child
 from tests.limits import CHANGE_S
 
 T = TypeVar("T")
+LOOKS, BETWEEN_LOOKS_S = 10, 0.03
 
 
 def until(condition: Callable[[], T], patience: float = CHANGE_S) -> T:
@@ -59,7 +60,16 @@ def bounded(pid: int, limit: int) -> Iterator[None]:
 
 
 def descriptors(pid: int) -> int:
-    """How many files and sockets a process has open."""
+    """How many files and sockets a process has open: the fewest of some looks, for a checkpoint is
+    open while it is written, each few seconds."""
+    fewest = _descriptors(pid)
+    for _ in range(LOOKS):
+        time.sleep(BETWEEN_LOOKS_S)
+        fewest = min(fewest, _descriptors(pid))
+    return fewest
+
+
+def _descriptors(pid: int) -> int:
     if (files := Path(f"/proc/{pid}/fd")).exists():
         return len(os.listdir(files))
     return len(re.findall(r"^f\d", _ask("lsof", "-p", str(pid), "-F", "f"), re.MULTILINE))

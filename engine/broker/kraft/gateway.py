@@ -72,6 +72,10 @@ class KRaftGateway:
     async def create_topic(
         self, name: str, assignment: Assignment, overrides: Mapping[str, str]
     ) -> None:
+        """Without a controller the client is told at once to ask again: the requests behind its own
+        may not need one."""
+        if self._node.raft.client.leader is None:
+            raise ApiException(ErrorCode.leader_not_available, "no controller leads the quorum")
         topic = CreatableTopic(
             name=name,
             num_partitions=-1,
