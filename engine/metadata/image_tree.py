@@ -147,9 +147,10 @@ def _resource(kind: str, name: str) -> str:
 
 
 def _shown(kind: str, key: str, value: str) -> str:
-    """A key that is not known may have a secret."""
-    config = CONFIGS.get(kind)
-    known = None if config is None else config.known().get(key)
+    """A key that is not known may have a secret, where keys are known."""
+    if kind not in CONFIGS:
+        return value
+    known = CONFIGS[kind].known().get(key)
     return REDACTED if known is None or known.type is Type.PASSWORD else value
 
 

@@ -39,6 +39,7 @@ STATE = [
     security.ConfigRecord(
         resource_type=4, resource_name="", name="ssl.key.password", value="hidden"
     ),
+    security.ConfigRecord(resource_type=16, resource_name="m", name="interval.ms", value="9"),
 ]  # fmt: skip
 LEAVES = {
     "/image/topics/byName/orders/0": (
@@ -57,6 +58,7 @@ LEAVES = {
     "/image/configs/TOPIC:orders/retention.ms": "9",
     "/image/configs/BROKER/ssl.key.password": "[redacted]",
     "/image/configs/TOPIC:orders/unknown.key": "[redacted]",
+    "/image/configs/CLIENT_METRICS:m/interval.ms": "9",
     "/image/features/metadataVersion": "3.3-IV3",
     "/image/producerIds/nextProducerId": "-1",
     "/image/provenance": "offset 40, epoch 3, time 1970-01-01T00:00:07.5Z[UTC]",
