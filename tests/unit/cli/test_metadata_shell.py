@@ -84,7 +84,7 @@ def test_names_are_listed_found_and_drawn(snapshot, capsys):
 
     assert said("ls", "/image/topics") == "byId\nbyName\n"
     assert said("find", "/image/configs").splitlines()[-1] == (
-        "/image/configs/BROKER/ssl.key.password"
+        "/image/configs/CLIENT_METRICS:m/interval.ms"
     )
     assert said("tree", "/image/features").startswith("metadataVersion:\n  3.3-IV3\n")
 
