@@ -22,6 +22,7 @@ sentence.
 Invariant: an exercise that is passed stays passed.
 """
 
+import copy
 import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, ClassVar, TypeAlias
@@ -167,14 +168,17 @@ class Trial(Task):
 
 
 def agrees_with(engine: Code, examples: Iterable[tuple[Any, ...]]) -> Callable[[Code], str]:
-    """A test: the same as the engine's own function, on every example (a tuple of arguments)."""
+    """A test: the same as the engine's own function, on every example (a tuple of arguments).
+
+    The learner's code gets a copy: it may change its arguments.
+    """
     tried = list(examples)
 
     def test(code: Code) -> str:
         for each in tried:
             truth = engine(*each)
             try:
-                found = code(*each)
+                found = code(*copy.deepcopy(each))
             except Exception as error:  # an error of the learner's code: reported
                 return f"{_call(code, each)} raises {type(error).__name__}: {error}"
             if found != truth:

@@ -62,8 +62,8 @@ def after() -> Trial:
 
 
 def _writes(code: Code) -> str:
-    replicas = dict(enumerate(REPLICAS))
     for known in _deaths():
+        replicas = {number: list(each) for number, each in enumerate(REPLICAS)}  # may be changed
         told = f"when broker {known.dead} dies"
         try:
             found = code(dict(known.states), replicas, known.dead, list(known.live))

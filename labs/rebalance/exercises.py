@@ -172,7 +172,8 @@ def is_sticky(assign: Assign) -> str:
     for members, counts in histories():
         case = f"with {_told(members)} of {counts['orders']}"
         try:
-            shares = {name: list(share) for name, share in assign(members, counts).items()}
+            assigned = assign(list(members), dict(counts))  # its own copies: it may change them
+            shares = {name: list(share) for name, share in assigned.items()}
         except Exception as error:  # the learner's, and told
             return f"{case} it raises {type(error).__name__}: {error}"
         given = sorted(it for share in shares.values() for it in share)

@@ -137,6 +137,22 @@ WRONG: dict[str, list[Callable[..., Any]]] = {
 }
 
 
+def with_the_lists_that_it_was_given(states: Any, replicas: Any, dead: int, live: Any) -> Any:
+    """Right, and it takes the dead broker out of the lists of replicas."""
+    written = lab("answers.controller").after(states, replicas, dead, live)
+    for each in replicas.values():
+        if dead in each:
+            each.remove(dead)
+    return written
+
+
+def test_an_answer_may_change_what_it_is_given() -> None:
+    exercises = lab("controller.exercises")
+    before = [list(each) for each in exercises.REPLICAS]
+    assert exercises.after().run(with_the_lists_that_it_was_given).passed
+    assert before == exercises.REPLICAS
+
+
 @pytest.mark.parametrize("name", WRONG)
 def test_an_exercise_in_code_takes_the_answer_and_no_other(name: str) -> None:
     exercise, answer = getattr(lab("controller.exercises"), name), lab("answers.controller")

@@ -159,3 +159,13 @@ def test_code_is_taken_if_it_is_right(lab: SimpleNamespace, name: str) -> None:
 )
 def test_an_assignor_hears_what_is_wrong(lab: SimpleNamespace, code: Any, why: str) -> None:
     assert why in repr(lab.exercises.few_moves().run(code))
+
+
+def test_an_assignor_may_change_what_it_is_given(lab: SimpleNamespace) -> None:
+    def emptying(members: Any, counts: Any) -> Any:
+        shares = lab.answers.answer_5(members, counts)
+        members.clear()
+        counts.clear()
+        return shares
+
+    assert lab.exercises.few_moves().run(emptying).passed

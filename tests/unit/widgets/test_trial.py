@@ -59,6 +59,20 @@ def test_a_later_try_is_reported_for_itself_and_takes_nothing_back(trial):
     assert trial.passed
 
 
+def test_code_that_changes_its_arguments_finds_them_as_they_were_at_the_next_try(trial):
+    def popped(numbers):
+        return [numbers.pop() for _ in list(numbers)]
+
+    def same(numbers):
+        return numbers
+
+    first = repr(trial.run(popped))
+    assert first == "Not yet: popped([3, 1, 2]) gives [2, 1, 3], and the engine [1, 2, 3]."
+    assert repr(trial.run(popped)) == first
+    trial.run(lambda numbers: numbers.sort())
+    assert not trial.run(same).passed
+
+
 def test_a_hint_is_there_for_whoever_asks(trial):
     assert "Compare" not in trial.svg()
     trial.do("hint")
