@@ -3,6 +3,7 @@
 Answers are in labs/answers/storage.py.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence
 
 from engine import Cluster
@@ -76,16 +77,23 @@ def is_emptied(state: ClusterState, events: Sequence[ClusterEvent]) -> str:
 
 
 class CountedEntries(Sequence[tuple[int, int]]):
-    """Index entries that notice who looks at them."""
+    """Index entries that count each look at one of them, and each look at one of their slices."""
 
-    def __init__(self, entries: Entries) -> None:
-        self._entries, self.looks = list(entries), 0
+    def __init__(self, entries: Entries, looks: Counter[str] | None = None) -> None:
+        """`looks`: of the entries of which these are a slice."""
+        self._entries, self._looks = list(entries), Counter() if looks is None else looks
+
+    @property
+    def looks(self) -> int:
+        return self._looks.total()
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def __getitem__(self, slot):  # type: ignore[no-untyped-def]
-        self.looks += 1
+        if isinstance(slot, slice):
+            return CountedEntries(self._entries[slot], self._looks)
+        self._looks["entries"] += 1
         return self._entries[slot]
 
     def __repr__(self) -> str:

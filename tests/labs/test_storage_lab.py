@@ -319,6 +319,23 @@ def walked(entries: Any, offset: int) -> int:
     return max((at for found, at in entries if found <= offset), default=0)
 
 
+def walked_through_a_slice(entries: Any, offset: int) -> int:
+    return walked(entries[:], offset)
+
+
+def halved_by_slices(entries: Any, offset: int) -> int:
+    """Right, and it looks at one entry of each half that is left."""
+    position = 0
+    while entries:
+        middle = len(entries) // 2
+        found, at = entries[middle]
+        if found <= offset:
+            entries, position = entries[middle + 1 :], at
+        else:
+            entries = entries[:middle]
+    return position
+
+
 def next_one(entries: Any, offset: int) -> int:
     """Halves well, and then takes the entry behind."""
     low, high = 0, len(entries)
@@ -341,7 +358,12 @@ WRONG: dict[str, list[Callable[..., Any]]] = {
         lambda keys: [*{key: offset for offset, key in reversed([*enumerate(keys)])}.values()],
         lambda keys: list(range(len(set(keys)))),
     ],
-    "lookup": [walked, next_one, lambda entries, offset: entries[0][1] // 0],
+    "lookup": [
+        walked,
+        walked_through_a_slice,
+        next_one,
+        lambda entries, offset: entries[0][1] // 0,
+    ],
     "recovery": [whole, len],
 }
 ANSWERS = {"name": "name", "compacted": "kept", "lookup": "lookup", "recovery": "good"}
@@ -352,6 +374,10 @@ def test_an_exercise_in_code_accepts_the_answer(name: str) -> None:
     trial = getattr(lab("storage.exercises"), name)()
     outcome = trial.run(getattr(lab("answers.storage"), ANSWERS[name]))
     assert outcome.passed, outcome
+
+
+def test_entries_may_be_halved_by_slices() -> None:
+    assert lab("storage.exercises").lookup().run(halved_by_slices).passed
 
 
 @pytest.mark.parametrize(
