@@ -26,10 +26,10 @@ from widgets.exercise import Code, agrees_with
 
 SEEDS, SECONDS = (1, 2, 8), 6.0  # the storms, and how long each lasts
 OFTEN = 5  # how often a disaster strikes
-ENDED = {  # what tells that a session is over, whoever it was
-    *("broker.down", "broker.killed", "broker.stopped", "broker.died"),
-    *("controller.elected", "controller.resigned"),
-}
+# Events which tell that a broker's session is over; without ZooKeeper, the broker is fenced then.
+ENDED = {"broker.down", "broker.fenced", "broker.killed", "broker.stopped", "broker.died"}
+# With ZooKeeper the controller is a broker, whose session has ended, too.
+CONTROLLER_ENDED = {"controller.elected", "controller.resigned"}
 
 
 def another_leader(cluster: Cluster, topic: str) -> Check:
@@ -56,8 +56,9 @@ def quiet_leaver(cluster: Cluster, topic: str) -> Check:
 
     def left(state: ClusterState, events: Sequence[ClusterEvent]) -> str:
         new = [it for it in events if it.number > began]
-        if any(it.kind in ENDED for it in new):
-            return "a session with ZooKeeper has ended on the way; run this cell and begin anew"
+        ended = ENDED if state.controllers else ENDED | CONTROLLER_ENDED
+        if any(it.kind in ended for it in new):
+            return "a broker's session has ended on the way; run this cell and begin anew"
         mine = [it for it in new if it.kind == "isr.changed" and _about(it, topic)]
         small = [at for at, it in enumerate(mine) if len(it.data["isr"]) < 3]
         if not small:
@@ -92,7 +93,7 @@ def _survives(code: Code) -> str:
         level, least = str(chosen["acks"]), int(chosen["min.insync.replicas"])
     except Exception as error:  # the learner's, and told
         return f"it raises {type(error).__name__}: {error}"
-    if level == "all" and least > 2:
+    if level in ("all", "-1") and least > 2:
         return "with one of three brokers down nothing could be written"
     disasters = {
         "when the leader is killed": _leader_killed,

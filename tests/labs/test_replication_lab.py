@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from importlib import import_module as lab
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -10,6 +11,8 @@ from confluent_kafka import Producer
 from kazoo.client import KazooClient
 
 from engine import Cluster
+from engine.cluster.event_stream import ClusterEvent
+from engine.cluster.state import ClusterState, ControllerState, Status
 from engine.controller import partition_state_machine
 from engine.replication.follower_partition import FollowerPartition
 from engine.replication.partition import Partition
@@ -369,6 +372,7 @@ WRONG: dict[str, list[Callable[..., Any]]] = {
         lambda: {"acks": "1", "min.insync.replicas": 2},
         lambda: {"acks": "all", "min.insync.replicas": 1},
         lambda: {"acks": "all", "min.insync.replicas": 3},
+        lambda: {"acks": "-1", "min.insync.replicas": 3},
     ],
     "leader": [first_in_isr, first_alive],
     "high_watermark": [
@@ -405,6 +409,33 @@ def test_a_wrong_high_watermark_breaks_a_promise_in_a_storm() -> None:
     assert storm(lab("answers.replication").high_watermark) == ""
 
 
+CONTROLLERS = {101: ControllerState(Status.UP, True, 0, 0, "leader")}
+LEFT, BACK = ({"topic": "naps", "isr": isr} for isr in ([1, 2], [1, 2, 3]))
+
+
+@pytest.mark.parametrize(
+    ("kind", "facts", "controllers", "ended"),
+    [
+        ("broker.fenced", {"broker": 3}, CONTROLLERS, True),
+        ("broker.killed", {"broker": 3}, CONTROLLERS, True),
+        ("controller.elected", {"broker": 102}, CONTROLLERS, False),
+        ("controller.elected", {"broker": 2}, {}, True),
+        ("broker.down", {"broker": 3}, {}, True),
+    ],
+)
+def test_a_replica_leaves_and_is_back_without_the_end_of_a_session_in_both_modes(
+    kind: str, facts: dict[str, Any], controllers: dict[int, ControllerState], ended: bool
+) -> None:
+    """Without ZooKeeper a session ends when a broker is fenced, and controllers are no brokers."""
+    story = [("isr.changed", LEFT), (kind, facts), ("isr.changed", BACK)]
+    state, events = ClusterState(0, 1, {}, {}, controllers=controllers), list[ClusterEvent]()
+    cluster = SimpleNamespace(state=lambda: state, events=lambda: events)
+    check = lab("replication.exercises").quiet_leaver(cluster, "naps")
+    events += [ClusterEvent(it, 0, None, data, at) for at, (it, data) in enumerate(story, 1)]
+    assert check.check() is not ended
+    assert ended == check.missing.startswith("a broker's session has ended")
+
+
 # -- the exercises: the cluster ---------------------------------------------------------------
 
 
@@ -436,7 +467,7 @@ HARM: dict[str, dict[Callable[[Cluster, str], None], str]] = {
     },
     "quiet_leaver": {
         cut_for_good: "not back",
-        bounce_a_follower: "a session with ZooKeeper has ended",
+        bounce_a_follower: "a broker's session has ended",
     },
 }
 
