@@ -14,7 +14,7 @@ LATER  := labs/02_replication.ipynb labs/03_rebalance.ipynb labs/06_sending.ipyn
     labs/07_promises.ipynb labs/08_speed.ipynb labs/09_operations.ipynb labs/10_kraft.ipynb \
     labs/articles.ipynb labs/challenges.ipynb \
     tests/labs tests/cluster tests/classroom tests/unit/proof
-NBVAL  := -p tests.lean -p nbval.plugin --nbval --nbval-cell-timeout 120
+NBVAL  := -p tests.lean -p nbval.plugin --nbval --nbval-cell-timeout 300
 ARGS   ?=
 
 # The first Python on PATH that was tried, or else one that is newer; `make setup PYTHON=...` takes

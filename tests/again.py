@@ -17,9 +17,12 @@ import sys
 from collections.abc import Iterable
 from pathlib import Path
 
+from tests.limits import CELL_S
+
 ROOT = Path(__file__).resolve().parents[1]
 FAILED = ROOT / "build" / "pytest" / "v" / "cache" / "lastfailed"
-NOTEBOOK = ["-p", "tests.lean", "-p", "nbval.plugin", "--nbval", "--nbval-cell-timeout", "120"]
+CELL = f"{CELL_S:.0f}"  # as in the Makefile
+NOTEBOOK = ["-p", "tests.lean", "-p", "nbval.plugin", "--nbval", "--nbval-cell-timeout", CELL]
 MOST = 10
 
 

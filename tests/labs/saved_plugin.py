@@ -19,8 +19,9 @@ from typing import Any
 
 import pytest
 from nbformat.v4 import new_output
-from nbval.plugin import IPyNbFile  # type: ignore[import-untyped]
+from nbval.plugin import IPyNbCell, IPyNbFile  # type: ignore[import-untyped]
 
+from tests.limits import START_S
 from widgets.metadata_switch import KRAFT, has_switch, switched
 from widgets.saved import kraft_differences, notebook_with_outputs, saved_outputs, saved_path
 
@@ -57,6 +58,9 @@ def can_switch(notebook: Path) -> bool:
 
 def pytest_collection_modifyitems(items: Sequence[Any]) -> None:
     for item in items:
+        if isinstance(item, IPyNbCell) and item.config.pluginmanager.hasplugin("timeout"):
+            # nbval ends a cell by itself; before the first one the kernel starts.
+            item.add_marker(pytest.mark.timeout(item.config.option.nbval_cell_timeout + START_S))
         if is_cell_of_a_lab(item) and item.cell.id in saved_outputs_of(item.path):
             item.cell.outputs = saved_outputs_of(item.path)[item.cell.id]
             item.cell.execution_count = 1  # that of the run which was saved

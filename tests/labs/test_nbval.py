@@ -59,6 +59,7 @@ def outcomes(tmp_path_factory: pytest.TempPathFactory) -> dict[str, dict[str, st
     nbformat.write(notebook, labs / "yours/01_lab.ipynb")
     command = [sys.executable, "-m", "pytest", "--nbval", "-v", "-p", "no:cacheprovider"]
     command += ["-p", "no:nbval", "-p", "tests.lean", "-c", "/dev/null", "--rootdir", str(labs)]
+    command += ["--timeout", "0.1"]  # the limit of all other tests: a kernel takes longer to start
     told = subprocess.run(
         [*command, "00_start.ipynb", "01_lab.ipynb", "02_lab.ipynb", "yours/01_lab.ipynb"],
         cwd=labs,
@@ -105,6 +106,13 @@ def test_a_lab_of_which_nothing_is_saved_fails(outcomes: dict[str, dict[str, str
 
 def test_a_learner_s_copy_elsewhere_runs(outcomes: dict[str, dict[str, str]]) -> None:
     assert set(outcomes["yours/01_lab"].values()) == {"PASSED"}
+
+
+def test_a_cell_has_the_time_of_nbval_and_not_that_of_another_test(
+    outcomes: dict[str, dict[str, str]],
+) -> None:
+    """The first cell waits for its kernel, which takes longer than pytest allows here."""
+    assert outcomes["01_lab"]["same"] == outcomes["yours/01_lab"]["same"] == "PASSED"
 
 
 def test_a_lab_with_a_switch_runs_in_both_modes(outcomes: dict[str, dict[str, str]]) -> None:

@@ -12,6 +12,7 @@ from engine.cluster.state import Status
 from tests.interop.watch import until
 from tests.labs.reader import LABS, Reader
 from tests.leftovers import MARK, marked
+from tests.limits import CELL_S
 
 ROOT = Path(__file__).resolve().parents[2]
 LAB = LABS / "00_start.ipynb"
@@ -77,7 +78,7 @@ def test_a_cold_run_passes_and_leaves_nothing(tmp_path: Path) -> None:
     scratch.mkdir()
     before = visible(LAB.parent)
     environment = {**os.environ, MARK: mark, "TMPDIR": str(scratch), "PYTHONPATH": str(ROOT)}
-    options = ["-p", "nbval.plugin", "--nbval", "--nbval-cell-timeout", "120"]
+    options = ["-p", "nbval.plugin", "--nbval", "--nbval-cell-timeout", f"{CELL_S:.0f}"]
     options += ["-o", f"cache_dir={tmp_path / 'cache'}"]
     command = [sys.executable, "-m", "pytest", "-q", *options, str(LAB)]
 

@@ -112,3 +112,8 @@ def test_many_failures_are_no_accident_and_neither_is_a_run_without_any(
     assert again.main() == 1
     last_failed(tmp_path, monkeypatch)
     assert again.main() == 1
+
+
+def test_a_cell_of_a_notebook_has_as_long_as_the_first_time() -> None:
+    makefile = (again.ROOT / "Makefile").read_text()
+    assert " ".join(again.NOTEBOOK) in makefile
