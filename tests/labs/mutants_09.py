@@ -10,7 +10,8 @@ ENSEMBLE = (
 )
 MAJORITY = "cluster zk-predict zk-work quorum-works quorum-all quorum-run quorum-verdict quorum-end"
 NOISY = (
-    "cluster noisy-predict noisy-quota noisy-sends noisy-run noisy-sent noisy-read noisy-verdict"
+    "cluster noisy-predict noisy-quota noisy-sends noisy-run noisy-gauge noisy-sent noisy-read "
+    "noisy-verdict"
 )
 WHO = "cluster who-predict who-cluster who-lists who-allowed who-znodes who-verdict who-end"
 
