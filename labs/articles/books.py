@@ -20,6 +20,7 @@ from lab import until
 
 from engine import KafkaHome, Table
 from engine.cluster.ports import HOST, free_port
+from engine.storage.batch import scan
 
 PATIENCE = 120.0  # seconds for a command
 _open: list["ArticleShell"] = []
@@ -113,6 +114,11 @@ class ArticleShell:
     def folders(self, directory: str, topic: str) -> list[str]:
         """The folders of a topic's partitions there."""
         return sorted(it.name for it in (self.path / directory).glob(f"{topic}-*"))
+
+    def records(self, topic: str) -> int:
+        """How many records the topic has."""
+        logs = [each.read_bytes() for each in self.path.glob(f"logs/{topic}-*/*.log")]
+        return sum(header.count for data in logs for _, header in scan(data))
 
     def set_line(self, file: str, key: str, line: str) -> None:
         """In a file of properties: this line instead of the one with that key."""

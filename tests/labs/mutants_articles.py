@@ -75,7 +75,7 @@ MUTANTS = [
                 " {BROKER} {TOPIC} --from-beginning --timeout-ms 4000",
             ),
             (
-                "{BROKER} {TOPIC} --from-beginning --timeout-ms 5000",
+                "{BROKER} {TOPIC} --from-beginning {there}",
                 "{BROKER} {TOPIC} --timeout-ms 1000",
             ),
         ],
