@@ -29,9 +29,15 @@ _numbers = count(1)
 
 
 def served(cluster: Cluster, after: int, client: str, api: str) -> list[int]:
+    """When a client's requests of one kind were served, in ms; the brokers trace no more."""
+    found = served_so_far(cluster, after, client, api)
+    cluster.trace(False)
+    return found
+
+
+def served_so_far(cluster: Cluster, after: int, client: str, api: str) -> list[int]:
     """When a client's requests of one kind were served, in ms; as the brokers have traced them."""
     asked = [it for it in cluster.events(after) if it.kind == "request"]
-    cluster.trace(False)
     return sorted(it.at for it in asked if (it.data["client"], it.data["api"]) == (client, api))
 
 

@@ -167,7 +167,7 @@ MUTANTS = [
         "automatic commits all the time",
         "C218",
         COMMITS,
-        [('never = {"enable.auto.commit": False}', "never = every[500]")],
+        [('never = {"enable.auto.commit": False, "seconds": 2.6}', "never = every[500]")],
     ),
     Mutant(
         "larger batches",
