@@ -7,6 +7,7 @@ since          a consumer that shall read all partitions from a time on
 """
 
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import ExitStack, closing
 from typing import Any
@@ -216,7 +217,8 @@ def _copied(cluster: Cluster, code: Code) -> str:
 TIME = 1_600_000_000_000  # ms
 AGES = {0: (-2000, -1000, 0, 1000), 1: (-1000, 500, 2000), 2: (-3000, -2000)}  # by partition
 YOUNGER = {(0, "0"), (0, "1000"), (1, "500"), (1, "2000")}
-QUIET = 1.5  # seconds without a further record
+MISSING = 10.0  # seconds after which a record that has not come is missing
+MOMENT, QUIET = 0.2, 1.5  # seconds to wait for records: one of many times, and at the end
 
 
 def since(cluster: Callable[[], Cluster]) -> Trial:
@@ -238,15 +240,24 @@ def _since(cluster: Cluster, code: Code) -> str:
         code(consumer, topic, TIME)
     except Exception as error:  # the learner's, and told
         return f"it raises {type(error).__name__}: {error}"
-    if missing := _differs(_read(consumer), YOUNGER):
+    if missing := _differs(_read(consumer, YOUNGER), YOUNGER):
         return missing
     for partition in AGES:
         cluster.write(topic, ["new"], partition=partition)
-    return _differs(_read(consumer), {(partition, "new") for partition in AGES})
+    new = {(partition, "new") for partition in AGES}
+    return _differs(_read(consumer, new), new)
 
 
-def _read(consumer: Consumer) -> set[tuple[Any, str]]:
-    found = consumer.consume(100, QUIET)
+def _read(consumer: Consumer, wanted: set[tuple[Any, str]]) -> set[tuple[Any, str]]:
+    """What is wanted, however slowly it comes, and what else comes in a moment."""
+    found, deadline = set[tuple[Any, str]](), time.monotonic() + MISSING
+    while not wanted <= found and time.monotonic() < deadline:
+        found |= _records(consumer, MOMENT)
+    return found | _records(consumer, QUIET)
+
+
+def _records(consumer: Consumer, seconds: float) -> set[tuple[Any, str]]:
+    found = consumer.consume(100, seconds)
     return {(it.partition(), it.value().decode()) for it in found if it.error() is None}
 
 

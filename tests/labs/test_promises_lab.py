@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from nbformat import NotebookNode
 
-from engine import Cluster, TopicPartition
+from engine import Cluster, Consumer, TopicPartition
 from tests.labs.mutants import Mutant, check, parameters
 from tests.labs.mutants_07 import MUTANTS
 from tests.labs.reader import LABS, Reader
@@ -116,6 +116,29 @@ def wrong_ones() -> Iterator[Any]:
 def test_an_exercise_takes_the_answer(running: Callable[[], Cluster], name: str) -> None:
     exercise = getattr(lab("delivery.promises_exercises"), name)
     assert exercise(running).run(getattr(lab("answers.promises"), name)).passed
+
+
+class SlowConsumer:
+    """One that gets nothing the first three times, as on a machine that is busy."""
+
+    def __init__(self, consumer: Consumer) -> None:
+        self._consumer, self._left = consumer, 3
+
+    def consume(self, number: int, seconds: float) -> list[Any]:
+        self._left -= 1
+        return [] if self._left >= 0 else self._consumer.consume(number, seconds)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._consumer, name)
+
+
+def test_records_that_come_late_are_not_missing(
+    running: Callable[[], Cluster], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exercises = lab("delivery.promises_exercises")
+    made = exercises._consumer
+    monkeypatch.setattr(exercises, "_consumer", lambda *where: SlowConsumer(made(*where)))
+    assert exercises.since(running).run(lab("answers.promises").since).passed
 
 
 @pytest.mark.parametrize(("name", "wrong", "words"), [*wrong_ones()])
