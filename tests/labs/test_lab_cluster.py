@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from engine.cluster.state import BrokerState, Status, now
 from engine.errors import ApiException
 
 CONFIG = {"zookeeper.session.timeout.ms": "6000"}
@@ -68,3 +69,26 @@ def test_a_wrong_word_ends_in_a_sentence_and_chooses_nothing() -> None:
     with pytest.raises(ApiException, match='metadata="kraf": "zookeeper" or "kraft"'):
         clusters.cluster("kraf")
     assert clusters._metadata == ""
+
+
+def broker_state(at: int, status: Status = Status.UP, answers: bool = True) -> BrokerState:
+    return BrokerState(status, answers, pid=1, port=1, at=at)
+
+
+def test_a_state_is_waited_for_until_all_brokers_that_are_up_have_answered() -> None:
+    """The first broker sends what it had been asked for before; the second one does not answer."""
+    new, paused = now() + 60_000, broker_state(0, Status.PAUSED, answers=False)
+    stale = {1: broker_state(7), 2: broker_state(new), 3: paused}
+    silent = {1: broker_state(new), 2: broker_state(new, answers=False), 3: paused}
+    whole = {1: broker_state(new), 2: broker_state(new), 3: paused}
+    states = iter([SimpleNamespace(brokers=each) for each in (stale, silent, whole)])
+    cluster = SimpleNamespace(state=lambda: next(states))
+    assert lab("lab").state_now(cluster).brokers is whole
+
+
+@pytest.mark.parametrize(
+    ("measured", "best"), [([1, 9], 1), ([5, 1, 9], 1), ([5, 6, 1], 1), ([5, 6, 7, 1], 7)]
+)
+def test_what_is_not_good_is_measured_three_times_at_most(measured: list[int], best: int) -> None:
+    found = iter(measured)
+    assert lab("lab").best_of_three(lambda: next(found), lambda each: each < 3) == best

@@ -86,9 +86,14 @@ SETTINGS: dict[str, list[dict[str, Any]]] = {
 }
 
 
-def test_a_stream_that_is_late_once_is_measured_again(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "busy", ["p99 is 2620 ms", "there were 41 requests for all of 400 records: not ten in each"]
+)
+def test_a_stream_of_a_busy_machine_is_measured_again(
+    monkeypatch: pytest.MonkeyPatch, busy: str
+) -> None:
     exercises = lab("speed.exercises")
-    said = iter(["p99 is 2620 ms", "", "not asked"])
+    said = iter([busy, "", "not asked"])
     monkeypatch.setattr(exercises, "_meets", lambda cluster, code: next(said))
     assert exercises.meets(lambda: None).run(dict).passed
     assert next(said) == "not asked"
