@@ -19,5 +19,18 @@ CONFIG = {
     "auto.create.topics.enable": "false",
 }
 
+LAG = "replica.lag.time.max.ms"
+KAFKA_LAG_MS = "30000"  # Kafka's default: longer than a busy machine needs for a few steps
+
 clusters = LabCluster(CONFIG, Cluster.mend)
 cluster, with_zookeeper = clusters.cluster, clusters.with_zookeeper
+
+
+def patient_first(cluster: Cluster) -> list[int]:
+    """The brokers, the controller last. The first of them is started again: until its next start
+    it leaves a follower in the ISR for Kafka's 30 seconds."""
+    brokers = sorted(cluster.brokers, key=lambda broker: broker == cluster.state().controller)
+    cluster.configure(brokers[0], {LAG: KAFKA_LAG_MS})
+    cluster.restart(brokers[0])
+    cluster.configure(brokers[0], {LAG: CONFIG[LAG]})
+    return brokers

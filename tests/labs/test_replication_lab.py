@@ -349,6 +349,17 @@ def test_rows_never_seen_bear_nothing_out(shared: Reader, monkeypatch: pytest.Mo
     assert otherwise(shared, mutant, monkeypatch)["C058"] == "wrong"
 
 
+def test_a_machine_that_is_slow_before_the_crash_changes_no_verdict(
+    shared: Reader, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A follower that lags for longer than the other sections allow is still in the ISR."""
+    slow = [("cluster.kill(leader)", "__import__('time').sleep(5)\ncluster.kill(leader)")]
+    mutant = Mutant("", "", "crash-predict crash crash-after crash-verdict", slow)
+    assert not otherwise(shared, mutant, monkeypatch)
+    brokers = shared.names["cluster"].state().brokers.values()
+    assert {each.max_lag_ms for each in brokers} == {3000}
+
+
 def test_a_stock_client_needs_no_zookeeper_either(
     shared: Reader, monkeypatch: pytest.MonkeyPatch
 ) -> None:
