@@ -10,12 +10,14 @@ noticed after a moment. Everything else is as Kafka has it.
 from collections.abc import Mapping
 from itertools import count
 
-from lab import LabCluster, until
+from lab import LabCluster, state_now, until
 
 from engine import Cluster, TopicPartition
 from engine.client.admin.values import ElectionType, NewPartitions
 from engine.cluster.state import PartitionState
 from widgets import Ledger
+
+__all__ = ["state_now"]
 
 OFFSETS = "__consumer_offsets"
 CONFIG = {

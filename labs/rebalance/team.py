@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping
 from math import inf
 from typing import Any, NamedTuple, Self
 
-from lab import dotted, until
+from lab import dotted, state_now, until
 
 from engine import Cluster, Consumer
 from engine.cluster.state import GroupState
@@ -181,6 +181,11 @@ class Team:
     @property
     def state(self) -> GroupState | None:
         return self.cluster.state().groups.get(self.group)
+
+    @property
+    def offsets(self) -> Mapping[str, int]:
+        """What the group has committed up to now, by partition."""
+        return state_now(self.cluster).groups[self.group].offsets
 
     def is_led_by_another(self, broker: int) -> bool:
         """Whether another broker coordinates the group by now, and the group is stable."""
