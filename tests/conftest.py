@@ -64,7 +64,8 @@ REST = {
 # What takes long, and asks again, of other faults or cells, what `make test` asks too, is in
 # `make advanced`: exercises and mutants of labs, and these clusters.
 MUTANTS = "controller_lab sending_lab order rebalance_lab rebalance_lab_exercises"
-MUTANTS += " replication_lab storage_lab streams_lab streams_lab_exercises"
+MUTANTS += " replication_lab replication_lab_exercises storage_lab streams_lab"
+MUTANTS += " streams_lab_exercises"
 CLUSTERS = "ensemble rolling_switch faults_clock faults_single faults_stop faults_transactions"
 CLUSTERS += " foreign groups_faults stories_on_fetch"
 MOVED = {f"tests/labs/test_{name}.py" for name in MUTANTS.split()}
