@@ -90,7 +90,7 @@ def check_assignor(guard: RuleGuard, case: ChangingGroup) -> None:
 
 
 def _check_shares(shares: Shares, ids: str, count: int) -> None:
-    if strangers := sorted(set(shares) - set(ids)):
+    if strangers := sorted(set(shares) - set(ids), key=str):
         raise PromiseBroken(f"{strangers[0]} is no member, and it has partitions.")
     owners: dict[int, str] = {}
     for member, partitions in shares.items():
@@ -123,7 +123,7 @@ def _check_moves(members: list[Subscriber], counts: Counts, shares: Shares) -> N
 
 
 def _moves(members: list[Subscriber], shares: Shares) -> int:
-    return sum(len(set(member.owned) - set(shares[member.id])) for member in members)
+    return sum(len(set(member.owned) - set(shares.get(member.id, ()))) for member in members)
 
 
 # -- cases -----------------------------------------------------------------------------------

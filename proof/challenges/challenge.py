@@ -121,7 +121,9 @@ def judge(
     return Score(challenge, survived, None)
 
 
-def check_methods(challenge: Challenge, rule: type) -> None:
+def check_methods(challenge: Challenge, rule: object) -> None:
+    if not isinstance(rule, type):
+        raise RuleFailure("run() wants the class, not an object of it.")
     missing = [name for name in challenge.methods if not callable(getattr(rule, name, None))]
     if missing:
         raise RuleFailure(f"{rule.__name__} has no method {missing[0]}.")

@@ -71,8 +71,7 @@ def _listen(
             kind, content = receiver.recv()
         except EOFError:
             traceback.seek(0)
-            text = f"The rule does not come to an end{_line(traceback.read(), rule)}: {last}."
-            raise RuleFailure(text) from None
+            raise RuleFailure(f"{_end(traceback.read(), rule)}: {last}.") from None
         if kind == "failure":
             raise RuleFailure(content)
         if kind == "score":
@@ -81,6 +80,13 @@ def _listen(
             return Score(challenge, survived, broken, shrunk)
         last = content
         say(content)
+
+
+def _end(traceback: str, rule: type) -> str:
+    """Why the process has ended without a score: only a late attempt leaves a traceback."""
+    if not traceback:
+        return "The rule ends the process in which it is judged"
+    return f"The rule does not come to an end{_line(traceback, rule)}"
 
 
 def _line(traceback: str, rule: type) -> str:
@@ -113,3 +119,6 @@ def _judge(
         sender.send(("score", content))
     except RuleFailure as failure:
         sender.send(("failure", str(failure)))
+    except Exception as error:  # of the engine, about what the rule has returned
+        text = f"The rule cannot be judged: {type(error).__name__}: {error}."
+        sender.send(("failure", text))

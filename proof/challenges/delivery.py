@@ -148,8 +148,11 @@ def put_resume(guard: RuleGuard) -> Rules:
             found = guard.call("resume", str, self.metadata.state.value)
             if found not in ("commit", "abort", "wait"):
                 guard.refuse("resume", found, '"commit", "abort" or "wait"')
-            if found == "wait" or self.metadata.state not in ENDING:
+            if found == "wait":
                 return
+            if self.metadata.state not in ENDING:
+                state = self.metadata.state.value
+                guard.refuse("resume", found, f'"wait": in {state} there are no markers to write')
             self.metadata = ended_as(self.metadata, commits=found == "commit")
             self.send_markers(now)
 

@@ -48,12 +48,12 @@ class RuleGuard:
             found = getattr(self.rule, method)(*map(frozen, arguments))
         except TooManySteps:
             self._fail(f"{method} does not come to an end: it has taken {self._most:,} steps")
-        except (Exception, SystemExit) as error:
+        except BaseException as error:  # KeyboardInterrupt, too, if the rule raises it
             sys.settrace(tracer)
             self._fail(self._sentence(method, error))
         finally:
             sys.settrace(tracer)
-        if type(found) is not result and not (result is frozenset and isinstance(found, Set)):
+        if not _is_a(found, result):
             self._fail(f"{method} returns {found!r}, and not {_a(result)}")
         return found
 
@@ -97,6 +97,12 @@ def frozen(value: Any) -> Any:
     if isinstance(value, set):
         return frozenset(value)
     return tuple(value) if isinstance(value, list) else value
+
+
+def _is_a(found: object, kind: type) -> bool:
+    """True is no whole number. A defaultdict is a dict, and any set is a frozenset."""
+    loose: dict[type, type] = {dict: dict, frozenset: Set}
+    return isinstance(found, loose[kind]) if kind in loose else type(found) is kind
 
 
 def _a(kind: type) -> str:

@@ -112,6 +112,6 @@ def made(rule: type) -> RuleGuard:
     """A guard around a new object of the learner's class; RuleFailure if it cannot be made."""
     try:
         return RuleGuard(rule())
-    except Exception as error:
+    except BaseException as error:  # SystemExit and KeyboardInterrupt are the rule's own, too
         text = f"{rule.__name__} cannot be made: {type(error).__name__}: {error}."
         raise RuleFailure(text) from None

@@ -4,17 +4,21 @@ The rules are in rules.py, and in decision_rules.py those that one part decides 
 """
 
 import itertools
+import os
 import re
+from collections import defaultdict
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from engine.cli import main
 from proof.challenges.challenge import FEWER, SEEDS, judge
 from proof.challenges.child import judge_apart
-from proof.challenges.guard import RuleFailure
+from proof.challenges.guard import RuleFailure, RuleGuard
 from proof.challenges.source import rule_in
 from proof.challenges.table import CHALLENGES
+from proof.challenges.trial import CaseStage, CaseTrial
 from tests.unit.proof import decision_rules, rules
 
 FEW = 2  # storms of a stage, for `make test`
@@ -124,6 +128,16 @@ class Exits:
         raise SystemExit("enough")
 
 
+class Interrupts:
+    def may_join(self, end: int, high_watermark: int, epoch_start: int) -> bool:
+        raise KeyboardInterrupt("enough")
+
+
+class CommitsTheOngoing:
+    def resume(self, state: str) -> str:
+        return "commit" if state == "Ongoing" else rules.Resume().resume(state)
+
+
 class OutOfPlace:
     def place(self, first: int, last: int, newer: bool, stored: object) -> int:
         return 99
@@ -166,7 +180,13 @@ class ChangesWhatItGets:
             OutOfPlace,
             r"place returns 99, and not -1, -2 or a place in `stored`",
         ),
+        ("join-the-isr", Interrupts, r"may_join, line \d+: KeyboardInterrupt: enough\."),
         ("two-phases", Undecided, r"resume returns 'perhaps', and not \"commit\", \"abort\" or"),
+        (
+            "two-phases",
+            CommitsTheOngoing,
+            r"resume returns 'commit', and not \"wait\": in Ongoing there are no markers to write",
+        ),
         ("high-watermark", ChangesWhatItGets, r"high_watermark, line \d+: TypeError: .*assignment"),
     ],
 )
@@ -187,6 +207,47 @@ def test_a_mark_that_no_log_reaches_breaks_a_promise_or_a_broker() -> None:
 def test_a_rule_that_cannot_be_made_is_told_in_a_sentence() -> None:
     with pytest.raises(RuleFailure, match="CannotBeMade cannot be made: ValueError: not today"):
         judge(CHALLENGES["truncate"], CannotBeMade)
+
+
+class CannotBeMadeAndExits(CannotBeMade):
+    def __init__(self) -> None:
+        raise SystemExit("not today")
+
+
+def test_a_rule_that_exits_while_it_is_made_is_told_in_a_sentence() -> None:
+    with pytest.raises(RuleFailure, match="cannot be made: SystemExit: not today"):
+        judge(CHALLENGES["truncate"], CannotBeMadeAndExits)
+
+
+def test_an_object_of_a_rule_is_refused() -> None:
+    with pytest.raises(RuleFailure, match=r"run\(\) wants the class, not an object of it\."):
+        judge_apart(CHALLENGES["join-the-isr"], Divides())  # type: ignore[arg-type]
+
+
+class MovesLittleInAnotherDict:
+    """The members without a partition are not in it."""
+
+    def assign(self, members: Any, partitions: int, owned: Any) -> dict[str, list[int]]:
+        found = defaultdict[str, list[int]](list)
+        for member, mine in decision_rules.MoveLittle().assign(members, partitions, owned).items():
+            for each in mine:
+                found[member].append(each)
+        return found
+
+
+class GivesToNobody:
+    def assign(self, members: Any, partitions: int, owned: Any) -> dict[str | None, list[int]]:
+        return {None: [0], "x": [1]}
+
+
+def test_a_member_without_a_partition_need_not_be_in_the_assignment() -> None:
+    assert judge(CHALLENGES["move-little"], MovesLittleInAnotherDict).broken is None
+
+
+def test_partitions_of_somebody_who_is_no_member_break_the_promise() -> None:
+    broken = judge(CHALLENGES["move-little"], GivesToNobody, shrinks=False).broken
+    assert broken is not None
+    assert broken.text == "None is no member, and it has partitions."
 
 
 def test_a_rule_without_its_method_is_refused() -> None:
@@ -215,6 +276,27 @@ def test_a_loop_that_nothing_stops_ends_with_its_process(rule: type) -> None:
     line = r"The rule does not come to an end \(slot, line \d+\): small logs: case 1 of 12\."
     with pytest.raises(RuleFailure, match=line):
         judge_apart(CHALLENGES["index-lookup"], rule, attempt_s=5)
+
+
+class EndsItsProcess:
+    def slot(self, wanted: int, count: int, read: object) -> int:
+        os._exit(0)
+
+
+def test_a_rule_that_ends_its_process_is_told_in_a_sentence() -> None:
+    told = r"The rule ends the process in which it is judged: small logs: case 1 of 12\."
+    with pytest.raises(RuleFailure, match=told):
+        judge_apart(CHALLENGES["index-lookup"], EndsItsProcess)
+
+
+def test_an_error_of_the_engine_is_told_with_its_name() -> None:
+    def check(guard: RuleGuard, case: object) -> None:
+        raise KeyError("b")
+
+    stages = [CaseStage("one", lambda chance, size: None)]
+    challenge = CHALLENGES["move-little"]._replace(trial=CaseTrial(check, "member", stages))
+    with pytest.raises(RuleFailure, match=r"The rule cannot be judged: KeyError: 'b'\."):
+        judge_apart(challenge, decision_rules.MoveLittle)
 
 
 def test_a_process_of_its_own_comes_to_the_same_score(tmp_path: Path) -> None:
