@@ -22,7 +22,12 @@ def exam(seed: int, count: int, levels: Sequence[int] = LEVELS) -> list[OracleQu
 
 
 def drawn_questions(seed: int, count: int, levels: Sequence[int] = LEVELS) -> list[tuple[str, int]]:
-    """The kind and the seed of each question, which need not be made yet."""
+    """The kind and the seed of each question, which need not be made yet; ValueError if none can
+    be drawn."""
+    if unknown := [level for level in levels if level not in LEVELS]:
+        raise ValueError(f"there is no level {unknown[0]}, only {', '.join(map(str, LEVELS))}")
+    if count < 1:
+        raise ValueError(f"{count} questions are too few: ask for 1 or more")
     names = sorted(name for name, kind in KINDS.items() if kind.level in levels)
     chance = Random(f"exam {seed}")
     drawn: list[str] = []

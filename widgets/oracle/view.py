@@ -46,6 +46,8 @@ class Oracle(FilmStage):
         super().__init__("What will happen?")
         self.seed = seed
         levels = LEVELS if level is None else (level,)
+        only = "" if level is None else f", level {level}"
+        self._exam = f"seed {seed}, {questions} questions{only}"  # as the progress file names it
         self._drawn = drawn_questions(seed, questions, levels)
         self._asked: dict[int, OracleQuestion] = {}  # those that were made so far
         self.choices: dict[int, int] = {}  # by question: the place of the answer
@@ -114,7 +116,7 @@ class Oracle(FilmStage):
         if self._place and (kept := progress_file()):
             rows = self.scores()
             ideas = {row.idea: [row.right, row.asked] for row in rows}
-            kept.examined(self._place, f"seed {self.seed}", ideas)
+            kept.examined(self._place, self._exam, ideas)
 
     # -- drawing -----------------------------------------------------------------
 

@@ -98,18 +98,27 @@ class ProgressFile:
         self._change(lambda kept: _tasks(kept, place.lab).setdefault(place.cell, facts))
 
     def examined(self, place: TaskPlace, exam: str, ideas: Mapping[str, list[int]]) -> None:
-        """Of the oracle's exam: by idea, how many answers were right, of how many."""
-        facts = {"exam": exam, "ideas": dict(ideas), "on": _today()}
-        self._change(lambda kept: _tasks(kept, place.lab).update({place.cell: facts}))
+        """Of the oracle's exam: by idea, how many answers were right, of how many. A kernel that
+        was restarted begins the exam again: the score with more answers is kept."""
+
+        def keep(kept: dict[str, Any]) -> None:
+            tasks = _tasks(kept, place.lab)
+            was = tasks.get(place.cell, {})
+            if was.get("exam") != exam or _answers(ideas) >= _answers(was.get("ideas", {})):
+                tasks[place.cell] = {"exam": exam, "ideas": dict(ideas), "on": _today()}
+
+        self._change(keep)
 
     def judged(self, challenge: str, stage: int, survived: int, *, holds: bool) -> None:
         """A rule of a challenge: how many stages it passed, and how many attempts in all. The best
-        one is kept."""
+        one is kept: a rule that holds before one that does not, then the one that passed more
+        stages, and then the one that survived more attempts."""
 
         def keep(kept: dict[str, Any]) -> None:
             tasks = _tasks(kept, CHALLENGES)
-            before = tasks.get(challenge, {}).get("survived", -1)
-            if survived >= before:
+            was = tasks.get(challenge, {})
+            before = was.get("holds", False), was.get("stage", -1), was.get("survived", -1)
+            if (holds, stage, survived) >= before:
                 facts = {"stage": stage, "survived": survived, "holds": holds, "on": _today()}
                 tasks[challenge] = facts
 
@@ -159,6 +168,10 @@ def _well_formed(found: dict[str, Any]) -> bool:
 def _tasks(kept: dict[str, Any], lab: str) -> dict[str, Any]:
     tasks: dict[str, Any] = kept["labs"].setdefault(lab, {})
     return tasks
+
+
+def _answers(ideas: Mapping[str, list[int]]) -> int:
+    return sum(asked for _, asked in ideas.values())
 
 
 @contextmanager

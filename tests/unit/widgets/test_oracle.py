@@ -10,7 +10,7 @@ from oracle.kinds import KINDS
 from widgets.cluster_view import ClusterView
 from widgets.oracle.sections import lab_links
 from widgets.oracle.view import Oracle
-from widgets.progress.record import TaskPlace
+from widgets.progress.record import ProgressFile, TaskPlace
 from widgets.quorum.view import QuorumView
 from widgets.replay.situation_run import SituationTrace
 
@@ -157,5 +157,34 @@ def test_the_score_goes_into_the_progress(
     oracle._place = TaskPlace("oracle", "exam")
     said(oracle, "answer", oracle.question.right)
     kept = json.loads(path.read_text())["labs"]["oracle"]["exam"]
-    assert kept["exam"] == f"seed {SEED}"
+    assert kept["exam"] == f"seed {SEED}, {COUNT} questions"
     assert kept["ideas"] == {oracle.question.idea: [1, 1]}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"level": 4}, "there is no level 4, only 1, 2, 3"),
+        ({"questions": 0}, "0 questions are too few: ask for 1 or more"),
+    ],
+)
+def test_an_exam_that_has_no_questions_is_refused(arguments: dict[str, int], told: str) -> None:
+    with pytest.raises(ValueError, match=told):
+        Oracle(**arguments)
+
+
+def test_the_score_with_more_answers_is_kept_when_the_same_exam_begins_again(
+    tmp_path: Path,
+) -> None:
+    file, place = ProgressFile(tmp_path / "progress.json"), TaskPlace("oracle", "exam")
+
+    def kept() -> object:
+        return file.read()["labs"]["oracle"]["exam"]["ideas"]
+
+    file.examined(place, "seed 7, 20 questions", {"ISR": [1, 2], "log": [0, 1]})
+    file.examined(place, "seed 7, 20 questions", {"ISR": [1, 1]})
+    assert kept() == {"ISR": [1, 2], "log": [0, 1]}
+    file.examined(place, "seed 7, 20 questions", {"ISR": [2, 2], "log": [1, 1]})
+    assert kept() == {"ISR": [2, 2], "log": [1, 1]}
+    file.examined(place, "seed 8, 20 questions", {"log": [1, 1]})
+    assert kept() == {"log": [1, 1]}
