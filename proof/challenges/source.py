@@ -25,7 +25,10 @@ def rule_in(path: Path, challenge: Challenge) -> type:
         raise RuleFailure(f"{path}, line {error.lineno}: {error.msg}.") from None
     except Exception as error:
         raise RuleFailure(f"{path}: {type(error).__name__}: {error}.") from None
-    classes = [it for it in vars(module).values() if isinstance(it, type)]
+    except SystemExit:
+        text = f"{path} ends the program while it is loaded: take its sys.exit() out."
+        raise RuleFailure(text) from None
+    classes = dict.fromkeys(it for it in vars(module).values() if isinstance(it, type))
     own = [it for it in classes if it.__module__ == MODULE]
     fitting = [it for it in own if all(callable(getattr(it, n, None)) for n in challenge.methods)]
     if len(fitting) != 1:
