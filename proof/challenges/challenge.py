@@ -65,11 +65,12 @@ class Broken(NamedTuple):
     shown: str  # the case, for a reader; "": a storm, see `trace`
 
     def trace(self) -> Trace:
-        """The storm, to be stepped through; of a rule that failed by itself there is none."""
+        """The storm, to be stepped through. RuleFailure if the rule failed by itself, or if the run
+        ends otherwise when it is repeated."""
         trial = self.challenge.trial
         if self.by_itself or not isinstance(trial, StormTrial):
             raise RuleFailure(self.text)
-        return trial.trace(self.rule, self.stage, self.seed, self.most)
+        return trial.trace(self.rule, self.stage, self.seed, self.most, broken=self.text)
 
     def __str__(self) -> str:
         trial = self.challenge.trial

@@ -19,6 +19,10 @@ from proof.storms.trace import Recipe, Trace
 
 SECONDS = 15.0  # of a storm
 CALM = "calm"
+OTHERWISE = (
+    "The rule did otherwise when it was run again: it keeps a state outside its object, or draws "
+    "random numbers."
+)
 STAGES: Mapping[str, Sequence[str]] = {  # the kinds of faults
     CALM: (),
     "slow network": ("slow", "scatter", "lose"),
@@ -75,15 +79,20 @@ class StormTrial:
         except Exception as error:  # a broker's, about something that the rule has returned
             guard.failure = RuleFailure(f"A broker fails on it: {type(error).__name__}: {error}.")
         if guard.failure is not None:
-            for node in run.world.nodes.values():
-                if node.is_up:
-                    node.kill()  # its unfinished tasks are nobody's concern
+            run.abandon()
             return Failure(str(guard.failure), run.storm.faults, by_itself=True)
         return Failure(text, run.storm.faults) if text else None
 
-    def trace(self, rule: type, stage: str, seed: int, most: int | None) -> Trace:
-        """A storm that breaks a promise, to be stepped through."""
-        return Trace(self._recipe(made(rule), stage, seed, most))
+    def trace(self, rule: type, stage: str, seed: int, most: int | None, *, broken: str) -> Trace:
+        """A storm that breaks this promise, to be stepped through; RuleFailure if it ends otherwise
+        when it is repeated."""
+        try:
+            trace = Trace(self._recipe(made(rule), stage, seed, most))
+        except (RunOver, Exception) as error:
+            raise RuleFailure(OTHERWISE) from error
+        if trace.violation is None or trace.violation.text != broken:
+            raise RuleFailure(OTHERWISE)
+        return trace
 
     def _recipe(self, guard: RuleGuard, stage: str, seed: int, most: int | None) -> Recipe:
         return Recipe(

@@ -158,6 +158,12 @@ class Run:
             yield
         check(self.observed, AT_REST)
 
+    def abandon(self) -> None:
+        """Kill what is up, after an error in a node: unfinished tasks are nobody's concern."""
+        for node in self.world.nodes.values():
+            if node.is_up:
+                node.kill()
+
     def _create(self) -> None:
         brokers = [*self.world.nodes]
         turns = [(brokers[each:] + brokers[:each])[:REPLICAS] for each in range(len(PARTITIONS))]

@@ -84,6 +84,9 @@ class Trace:
         except Violation as violation:
             self.violation = violation
             self._keep(run.world)
+        except BaseException:
+            run.abandon()
+            raise
         self.end = run.world.now
 
     def _watch(self, world: World) -> None:

@@ -52,6 +52,8 @@ class Chapter(SceneWidget):
     def run(self, rule: type, *, seeds: int = SEEDS) -> ChallengeRun | None:
         """Judge a rule. A notebook shows the picture at once, and it goes on while the rule is
         judged; where there is no notebook it is returned."""
+        if seeds < 1:
+            raise invalid_request(f"seeds={seeds}: a stage has 1 attempt or more")
         shown, in_a_notebook = ChallengeRun(self.challenge, seeds), InteractiveShell.initialized()
         if in_a_notebook:
             display(shown)  # type: ignore[no-untyped-call]
@@ -60,8 +62,8 @@ class Chapter(SceneWidget):
         except RuleFailure as failure:
             shown.failed(str(failure))
         else:
-            shown.done(score)
             self._keep(score)
+            shown.done(score)
         return None if in_a_notebook else shown
 
     def _keep(self, score: Score) -> None:

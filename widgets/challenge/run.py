@@ -13,6 +13,7 @@ a case is told in a sentence.
 from collections.abc import Iterator
 
 from proof.challenges.challenge import SEEDS, AttemptStart, Broken, Challenge, Score, counted
+from proof.challenges.guard import RuleFailure
 from widgets.film.film_stage import FilmStage
 from widgets.scene import SceneShape, circle, group, text
 from widgets.text_column import TextColumn
@@ -29,6 +30,7 @@ class ChallengeRun(FilmStage):
         self.begun: dict[str, int] = {}  # attempts of each stage, the running one too
         self.score: Score | None = None
         self.failure = ""  # of the rule itself, before any attempt was over
+        self._otherwise = ""  # why a broken storm has no run below it
         self._now = "it begins"
         self.draw()
 
@@ -48,9 +50,13 @@ class ChallengeRun(FilmStage):
         self.score = score
         shown = self.shown
         if shown is not None and not shown.by_itself and not shown.shown:
-            trace = shown.trace()
-            assert trace.violation is not None
-            self.open_film(trace, trace.violation.at)
+            try:
+                trace = shown.trace()
+            except RuleFailure as otherwise:
+                self._otherwise = str(otherwise)
+            else:
+                assert trace.violation is not None
+                self.open_film(trace, trace.violation.at)
         self.draw(str(score))
 
     @property
@@ -138,6 +144,8 @@ class ChallengeRun(FilmStage):
             if shown.shown:
                 yield "case", shown.shown, "small"
             yield "where", self._where(shown), "small"
+            if self._otherwise:
+                yield "otherwise", self._otherwise, "small"
 
     def _where(self, shown: Broken) -> str:
         trial = self.challenge.trial

@@ -337,6 +337,10 @@ def test_the_command_judges_a_file(tmp_path: Path, capsys: pytest.CaptureFixture
             "class A:\n    def cut(self): pass\nclass B:\n    def cut(self): pass\n",
             "has 2 classes with cut; it needs one",
         ),
+        (
+            "class Mine:\n    def cut(self): pass\nimport sys\nsys.exit()\n",
+            r"my_rule\.py ends the program while it is loaded: take its sys\.exit\(\) out\.",
+        ),
     ],
 )
 def test_a_file_without_a_rule_is_told_in_a_sentence(
@@ -348,6 +352,12 @@ def test_a_file_without_a_rule_is_told_in_a_sentence(
     out = capsys.readouterr().out
     assert re.search(told, out), out
     assert out.count("\n") == 1
+
+
+def test_a_class_with_two_names_is_one(tmp_path: Path) -> None:
+    file = naive("truncate", tmp_path)
+    file.write_text(file.read_text() + "\n\nBest = Mine\n")
+    assert rule_in(file, CHALLENGES["truncate"]).__name__ == "Mine"
 
 
 def test_a_chapter_says_what_is_needed(capsys: pytest.CaptureFixture[str]) -> None:

@@ -2,6 +2,7 @@
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -9,6 +10,7 @@ from engine.errors import ApiException
 from proof.challenges.challenge import AttemptStart, judge
 from proof.challenges.table import CHALLENGES
 from tests.unit.proof.decision_rules import Bisection, KeepsEverything, MoveLittle
+from tests.unit.proof.rules import Truncate
 from widgets.challenge import chapter
 from widgets.challenge.board import ChallengeBoard
 from widgets.challenge.chapter import Chapter
@@ -107,6 +109,46 @@ def test_a_broken_storm_opens_where_the_promise_broke() -> None:
     shown.close()
 
 
+class CutsAtItsMarkOnce:
+    """A state of the class, which outlives its objects."""
+
+    is_again = False
+
+    def cut(self, epochs: Any, log_end: int, high_watermark: int, epoch: int, end: int) -> int:
+        if self.is_again:
+            return Truncate().cut(epochs, log_end, high_watermark, epoch, end)
+        return high_watermark
+
+
+class CutsAtItsMarkAndThenDivides(CutsAtItsMarkOnce):
+    def cut(self, epochs: Any, log_end: int, high_watermark: int, epoch: int, end: int) -> int:
+        return 1 // 0 if self.is_again else high_watermark
+
+
+@pytest.mark.parametrize("rule", [CutsAtItsMarkOnce, CutsAtItsMarkAndThenDivides])
+def test_a_storm_that_does_not_break_again_is_told_and_kept(
+    rule: type[CutsAtItsMarkOnce], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its judgement stands, and there is no run to step through."""
+    score = judge(CHALLENGES["truncate"], rule)
+    monkeypatch.setattr(rule, "is_again", True)
+    monkeypatch.setattr(chapter, "judge_apart", lambda *its, **named: score)
+    monkeypatch.setenv("BROKERLAB_PROGRESS", str(tmp_path / "progress.json"))
+    monkeypatch.setattr(chapter, "running_cell", lambda: TaskPlace("challenges", "rule"))
+    shown = Chapter("truncate").run(rule)
+    assert shown is not None
+    assert shown.film is None
+    assert "The rule did otherwise when it was run again: it keeps a state" in words(shown)
+    assert "Broken: " in words(shown)
+    kept = ProgressFile(tmp_path / "progress.json").read()["labs"]["challenges"]["truncate"]
+    assert not kept["holds"]
+
+
+def test_a_judgement_of_no_attempts_is_refused() -> None:
+    with pytest.raises(ApiException, match="seeds=0: a stage has 1 attempt or more"):
+        Chapter("move-little").run(MoveLittle, seeds=0)
+
+
 def test_a_rule_that_fails_by_itself_is_one_sentence() -> None:
     shown = Chapter("move-little").run(DividesByNothing)
     assert shown is not None
@@ -138,4 +180,9 @@ def test_the_board_keeps_the_best(tmp_path: Path) -> None:
     assert "30 survived" in words(board)
     assert any(it.endswith("crashes: broken here") for it in labels(board))
     board.close()
+    file.judged("truncate", 3, 12, holds=False)  # one stage more, of fewer attempts
+    file.judged("index-lookup", 2, 400, holds=False)
+    kept = file.read()["labs"]["challenges"]
+    assert (kept["truncate"]["stage"], kept["truncate"]["survived"]) == (3, 12)
+    assert kept["index-lookup"]["holds"]
     assert judge(CHALLENGES["index-lookup"], Bisection, seeds=1).broken is None
