@@ -5,7 +5,8 @@
     marks(FOLDER)                                     what the notebooks in it have earned
 
 A question has as many points as its level: 1, 2 or 3. The notebook remembers its seed, so marks
-need nothing else: the questions are made once more, and their situations are run.
+need nothing else: the questions are made once more, and their situations are run. What could not be
+read earns nothing, and it is counted: the teacher can look at it.
 """
 
 import re
@@ -17,12 +18,15 @@ from typing import Any
 import nbformat
 
 from engine import Table
+from handout.marks import returned
 from oracle.exam import exam
 from oracle.situation import OracleQuestion
 
 FORMAT: Any = nbformat  # it has no types
 KEY = "brokerlab_exam"  # in the notebook's metadata
-ANSWER = re.compile(r"answer_(\d+)\s*=\s*[\"'](\w?)[\"']")
+# What stands behind answer_1 =, such as "B", "b)", 'B.' or B, and a comment; "": no answer yet.
+ANSWER = re.compile(r"""(["']?)\s*(?:([A-Za-z])\s*[).]?)?\s*\1\s*(?:#.*)?""")
+THE_FILE = "the file"  # is what could not be read
 TITLE = """# What will happen?
 
 Each question is a situation, and something that happens to it. Write the letter of your answer
@@ -71,27 +75,34 @@ def _grade(number: int, points: int) -> dict[str, Any]:
 
 
 def marks(folder: Path) -> Table:
-    """A row for each notebook of an exam in this folder."""
+    """A row for each notebook of an exam in this folder, and for each that is damaged."""
     made: dict[tuple[int, int], list[OracleQuestion]] = {}
-    rows = []
-    for path in sorted(folder.rglob("*.ipynb")):
-        notebook = FORMAT.read(path, 4)
+    rows = list[tuple[object, ...]]()
+    for path, notebook in returned(folder, "*.ipynb"):
+        if notebook is None:
+            rows.append((path, None, None, None, THE_FILE))
+            continue
         known = notebook.metadata.get(KEY)
         if known is None:
             continue
         key = int(known["seed"]), int(known["questions"])
         if key not in made:
             made[key] = exam(*key)
-        earned = _earned(notebook, made[key])
+        given = [_given(notebook, number) for number in range(1, len(made[key]) + 1)]
+        earned = [
+            question.level
+            for question, letter in zip(made[key], given, strict=True)
+            if letter == LETTERS[question.right]
+        ]
         whole = sum(question.level for question in made[key])
-        rows.append((path.relative_to(folder), sum(earned), whole, sum(it > 0 for it in earned)))
-    return Table("notebook, points, of, right answers", rows)
+        rows.append((path, sum(earned), whole, len(earned), given.count(None)))
+    return Table("notebook, points, of, right answers, not read", rows)
 
 
-def _earned(notebook: Any, questions: list[OracleQuestion]) -> list[int]:
-    """The points of each question."""
-    given = dict(it for cell in notebook.cells for it in ANSWER.findall(cell.source))
-    return [
-        question.level * (given.get(str(number), "").upper() == LETTERS[question.right])
-        for number, question in enumerate(questions, 1)
-    ]
+def _given(notebook: Any, number: int) -> str | None:
+    """The letter of an answer; "" if there is none yet, None if it cannot be read."""
+    own = [cell for cell in notebook.cells if cell.get("id") == f"answer-{number}"]
+    text = "\n".join(cell.source for cell in own or notebook.cells)
+    lines = re.findall(rf"^[ \t]*answer_{number}[ \t]*=(?!=)[ \t]*(.*)$", text, re.MULTILINE)
+    found = ANSWER.fullmatch(lines[-1]) if lines else None
+    return found and (found[2] or "").upper()

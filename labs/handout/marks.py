@@ -6,9 +6,11 @@
     tom/01_storage.ipynb  1          -                  4 of 10
 
 "-": the cell with the points was not run. A number in a file can be typed by hand; who must be sure
-runs the notebook again: `jupyter nbconvert --execute`.
+runs the notebook again: `jupyter nbconvert --execute`. A damaged file has a row, too, and says so;
+what Jupyter keeps in .ipynb_checkpoints has none.
 """
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,22 +19,45 @@ import nbformat
 from engine.table import Table
 from handout.exercises import LABS
 
+CHECKPOINTS = ".ipynb_checkpoints"  # copies that Jupyter keeps beside notebooks
+
 
 def tables(folder: Path) -> list[Table]:
     """One for each lab of which something came back."""
-    found = {lab: sorted(folder.rglob(f"{lab}*.ipynb")) for lab in LABS}
-    return [_table(folder, lab, paths) for lab, paths in found.items() if paths]
+    found = {lab: list(returned(folder, f"{lab}*.ipynb")) for lab in LABS}
+    return [_table(lab, notebooks) for lab, notebooks in found.items() if notebooks]
 
 
-def _table(folder: Path, lab: str, paths: list[Path]) -> Table:
+def returned(folder: Path, pattern: str) -> Iterator[tuple[Path, Any]]:
+    """The notebooks that were handed in, by their place in the folder; None for a damaged one."""
+    for path in sorted(folder.rglob(pattern)):
+        place = path.relative_to(folder)
+        if CHECKPOINTS not in place.parts:
+            yield place, _read(path)
+
+
+def _read(path: Path) -> Any:
+    """None if there is anything but a notebook with cells in the file."""
+    try:
+        notebook = nbformat.read(path, 4)  # type: ignore[no-untyped-call]
+        is_whole = all({"source", "metadata"} <= cell.keys() for cell in notebook.cells)
+    except (OSError, ValueError, LookupError, TypeError, AttributeError, nbformat.ValidationError):
+        return None
+    return notebook if is_whole and isinstance(notebook.metadata, dict) else None
+
+
+def _table(lab: str, notebooks: list[tuple[Path, Any]]) -> Table:
     exercises = LABS[lab].exercises
     most = sum(each.points for each in exercises)
-    rows = []
-    for path in paths:
-        earned = earnings(nbformat.read(path, 4))  # type: ignore[no-untyped-call]
+    rows = list[tuple[object, ...]]()
+    for path, notebook in notebooks:
+        if notebook is None:
+            rows.append((path, *(None for _ in exercises), "cannot be read"))
+            continue
+        earned = earnings(notebook)
         each = [earned.get(f"{it.code}-points") for it in exercises]
         total = sum(min(got or 0, it.points) for got, it in zip(each, exercises, strict=True))
-        rows.append((path.relative_to(folder), *each, f"{total} of {most}"))
+        rows.append((path, *each, f"{total} of {most}"))
     return Table(("file", *(it.code for it in exercises), "points"), rows)
 
 

@@ -268,6 +268,15 @@ def test_the_command_says_what_it_wants_and_what_it_has_not_found(
     assert capsys.readouterr().err.startswith("python -m handout student DIR")
 
 
+def test_a_damaged_notebook_has_a_row_and_a_checkpoint_has_none(tmp_path: Path) -> None:
+    (tmp_path / "tom").mkdir()
+    (tmp_path / "tom/01_storage.ipynb").write_text("{")
+    (tmp_path / "tom/.ipynb_checkpoints").mkdir()
+    (tmp_path / "tom/.ipynb_checkpoints/01_storage-checkpoint.ipynb").write_text("{}")
+    (table,) = lab("handout.marks").tables(tmp_path)
+    assert [(str(row[0]), row[-1]) for row in table] == [("tom/01_storage.ipynb", "cannot be read")]
+
+
 def first_of_section(notebook: Any, name: str) -> str:
     """The code cell that sets up the section to which a cell belongs."""
     first = ""
