@@ -1,7 +1,8 @@
 """What will happen? Situations that a simulator makes, a fault, and answers; the run decides.
 
     situation        what a kind of question consists of; cluster_situation: on a simulated cluster
-    kinds            the kinds: storage, replication, controller, delivery, groups, transactions
+    kinds            the kinds: storage, replication, controller, delivery, groups, transactions,
+                     quorum
     exam             questions drawn by a seed
 
     $ python -m engine oracle --seed 7 --questions 20

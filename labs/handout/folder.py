@@ -35,7 +35,7 @@ Kafka, taken apart in notebooks that run it.
     make lab
 
 installs what is needed into `.venv/`, once and inside this folder, and opens JupyterLab. Python
-3.11, 3.12 or 3.13 and `make` are all it takes, on Linux or macOS. Begin with `labs/00_start.ipynb`,
+3.11 to 3.14 and `make` are all it takes, on Linux or macOS. Begin with `labs/00_start.ipynb`,
 and read `labs/README.md` for what comes then.
 
 {rest}"""

@@ -1,6 +1,6 @@
 """A learner's rules in a real broker: `broker --rule high-watermark=my_rule.py`.
 
-    Cluster(rules={"high-watermark": Mine}) ──> --rule NAME=FILE of each broker ──> RealRules
+    Cluster(rules={"high-watermark": Mine}) ──> --rule NAME=FILE of each broker ──> real_rules
 
 The rule is called through a guard, as in the simulator. If it fails by itself, the broker says so
 in the last line of its log, and ends as if it were killed: a cluster tells that line
