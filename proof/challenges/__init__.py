@@ -4,6 +4,7 @@
     challenge      a challenge, and its judgement; shrinks the first failure
     trial          the stages of a rule that one part decides alone, by cases that are drawn
     storm_trial    the stages of a rule in every broker of a simulated cluster, by storms of faults
+    drawn_cases    what storms miss: single decisions, as the last stage of six challenges
     child          judges in a process of its own
     source         a rule from a learner's file
     in_broker      a rule in a real broker

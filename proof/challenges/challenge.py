@@ -9,6 +9,7 @@ What an attempt is depends on the rule (trial.py): a storm for what brokers say 
 or a group that is drawn by a seed for what one part decides alone.
 """
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
@@ -73,7 +74,7 @@ class Broken(NamedTuple):
         return trial.trace(self.rule, self.stage, self.seed, self.most, broken=self.text)
 
     def __str__(self) -> str:
-        trial = self.challenge.trial
+        trial = self.challenge.trial.of(self.stage)
         how = ", with" if self.shown else ", after"
         sized = "" if self.by_itself else f"{how} {counted(self.size, trial.unit)}"
         return f"In stage “{self.stage}”, {trial.noun} {self.seed}{sized}: {self.text}"
@@ -95,7 +96,10 @@ class Score(NamedTuple):
         if self.broken is not None:
             return str(self.shrunk or self.broken)
         stages = ", ".join(f"{name} {count}" for name, count in self.survived.items())
-        total = counted(self.attempts, self.challenge.trial.noun)
+        nouns = Counter[str]()
+        for name, count in self.survived.items():
+            nouns[self.challenge.trial.of(name).noun] += count
+        total = " and ".join(counted(count, noun) for noun, count in nouns.items())
         return f"It holds: {total} ({stages}). Now read {self.challenge.read}."
 
 
@@ -112,9 +116,9 @@ def judge(
     check_methods(challenge, rule)
     survived: dict[str, int] = {}
     for stage in challenge.trial.stages:
-        survived[stage] = 0
-        for number, seed in enumerate(challenge.trial.seeds(stage, first, seeds), 1):
-            say(AttemptStart(stage, number, seeds, challenge.trial.noun))
+        survived[stage], trial = 0, challenge.trial.of(stage)
+        for number, seed in enumerate(trial.seeds(stage, first, seeds), 1):
+            say(AttemptStart(stage, number, seeds, trial.noun))
             broken = _attempt(challenge, rule, stage, seed)
             if broken is not None:
                 return Score(challenge, survived, broken, shrink(broken, say) if shrinks else None)
@@ -134,7 +138,7 @@ def shrink(broken: Broken, say: Say = lambda text: None) -> Broken | None:
     """A failure of the same stage with at most a third of the size; None: none was found."""
     if broken.by_itself:
         return None
-    trial = broken.challenge.trial
+    trial = broken.challenge.trial.of(broken.stage)
     for most, seed in trial.smaller(broken.size // FEWER):
         say(f"a promise is broken: with {counted(most, trial.unit)}, too?")
         found = _attempt(broken.challenge, broken.rule, broken.stage, seed, most)
@@ -147,7 +151,7 @@ def _attempt(
     challenge: Challenge, rule: type, stage: str, seed: int, most: int | None = None
 ) -> Broken | None:
     """None: the rule has survived."""
-    failure = challenge.trial.attempt(rule, stage, seed, most)
+    failure = challenge.trial.of(stage).attempt(rule, stage, seed, most)
     if failure is None:
         return None
     text, size, by_itself, shown = failure

@@ -16,7 +16,9 @@ from engine.storage.batch import Header
 from engine.storage.files import Buffer
 from engine.storage.log import Appended
 from engine.storage.producers import BatchMetadata, Producers, ProducerStateEntry
+from proof.challenges import drawn_cases
 from proof.challenges.challenge import Challenge
+from proof.challenges.drawn_cases import drawn
 from proof.challenges.guard import RuleGuard
 from proof.challenges.storm_trial import StormTrial
 from proof.storms.defects import TransactionsWith
@@ -174,7 +176,7 @@ CHALLENGES = (
         "Is this batch new?",
         "idempotence",
         SequenceRule,
-        StormTrial(put_sequences, known=(2, 35)),
+        StormTrial(put_sequences, known=(2, 35), cases=drawn(drawn_cases.sequences, int, "batch")),
         naive="""class Mine:
     def place(self, first, last, newer, stored):
         return -1
@@ -192,7 +194,12 @@ CHALLENGES = (
         "May this consumer commit?",
         "generation",
         GenerationRule,
-        StormTrial(put_generation, known=(10, 52, 64), with_groups=True),
+        StormTrial(
+            put_generation,
+            known=(10, 52, 64),
+            with_groups=True,
+            cases=drawn(drawn_cases.generation, bool, "generation"),
+        ),
         naive="""class Mine:
     def may_commit(self, generation, current, member, decided):
         return True

@@ -12,7 +12,9 @@ from engine.replication.log_read import ANY_EPOCH
 from engine.replication.logs import PartitionLog
 from engine.replication.partition import IsrState, Partition, Proposal
 from engine.replication.replica_manager import ReplicaManager
+from proof.challenges import drawn_cases
 from proof.challenges.challenge import Challenge
+from proof.challenges.drawn_cases import drawn
 from proof.challenges.guard import RuleGuard
 from proof.challenges.storm_trial import StormTrial
 from proof.storms.defects import PartitionsWith
@@ -164,7 +166,9 @@ CHALLENGES = (
         "What is committed?",
         "high watermark",
         HighWatermarkRule,
-        StormTrial(put_high_watermark, known=(70,)),
+        StormTrial(
+            put_high_watermark, known=(70,), cases=drawn(drawn_cases.high_watermark, int, "record")
+        ),
         naive="""class Mine:
     def high_watermark(self, end, ends, isr, joining, old):
         return max(old, min([end, *(ends[broker] for broker in isr)]))
@@ -181,7 +185,7 @@ CHALLENGES = (
         "Who may join the ISR?",
         "ISR",
         JoinRule,
-        StormTrial(put_join, known=(6, 35)),
+        StormTrial(put_join, known=(6, 35), cases=drawn(drawn_cases.join, bool, "record")),
         naive="""class Mine:
     def may_join(self, end, high_watermark, epoch_start):
         return True
@@ -199,7 +203,7 @@ CHALLENGES = (
         "Where does a follower cut its log?",
         "leader epoch",
         TruncateRule,
-        StormTrial(put_truncate, known=(8,)),
+        StormTrial(put_truncate, known=(8,), cases=drawn(drawn_cases.truncate, int, "record")),
         naive="""class Mine:
     def cut(self, epochs, log_end, high_watermark, epoch, end):
         return high_watermark
@@ -216,7 +220,7 @@ CHALLENGES = (
         "Whom does a broker obey?",
         "leader epoch",
         EpochRule,
-        StormTrial(put_epochs, known=(20, 16, 116)),
+        StormTrial(put_epochs, known=(20, 16, 116), cases=drawn(drawn_cases.fence, bool, "epoch")),
         naive="""class Mine:
     def obey(self, epoch, known):
         return True

@@ -1,6 +1,7 @@
 """A rule in every broker of a simulated cluster, under storms of faults.
 
     calm ──> slow network ──> crashes ──> everything      which kinds of faults a storm has
+                                              └──> drawn cases, of a decision that storms miss
 
 A rule is judged by the promises that hold for any cluster (proof.storms.invariants): the learner's
 code is put into every broker, and everything else is the engine's. A storm in which a promise is
@@ -11,7 +12,15 @@ from collections.abc import Iterable, Mapping, Sequence
 from itertools import islice
 
 from proof.challenges.guard import RuleFailure, RuleGuard, RunOver
-from proof.challenges.trial import SHRINK_FROM, SHRINK_MOST, SHRINK_SEEDS, Failure, Put, made
+from proof.challenges.trial import (
+    SHRINK_FROM,
+    SHRINK_MOST,
+    SHRINK_SEEDS,
+    CaseTrial,
+    Failure,
+    Put,
+    made,
+)
 from proof.storms.defects import Defect
 from proof.storms.invariants import Violation
 from proof.storms.storm import KINDS
@@ -42,14 +51,18 @@ class StormTrial:
         with_groups: bool = False,
         known: Sequence[int] = (),  # storms that break what is nearly right: they come first
         small: Sequence[int] = (),  # of few faults, which break a rule: a failure is shrunk to them
+        cases: CaseTrial | None = None,  # after the storms
     ) -> None:
         self.put = put
         self.in_transactions, self._with_groups = in_transactions, with_groups
-        self._known, self._small = known, small
+        self._known, self._small, self._cases = known, small, cases
 
     @property
     def stages(self) -> Sequence[str]:
-        return [*STAGES]
+        return [*STAGES, *(self._cases.stages if self._cases else ())]
+
+    def of(self, stage: str) -> "StormTrial | CaseTrial":
+        return self if self._cases is None or stage in STAGES else self._cases
 
     def seeds(self, stage: str, first: int, count: int) -> list[int]:
         known = self._known if stage != CALM else ()

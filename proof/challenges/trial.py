@@ -32,19 +32,11 @@ class Failure(NamedTuple):
     shown: str = ""  # the case, for a reader; a storm has a trace instead
 
 
-class RuleTrial(Protocol):
+class StageTrial(Protocol):
+    """What the attempts of a stage have in common."""
+
     noun: str  # of one attempt
     unit: str  # of a failure's size
-
-    @property
-    def put(self) -> Put | None:
-        """What puts the rule into a broker; None: no broker has it, only one part or a client."""
-        ...
-
-    @property
-    def stages(self) -> Sequence[str]:
-        """Their names, the easiest first."""
-        ...
 
     def seeds(self, stage: str, first: int, count: int) -> list[int]:
         """Of the attempts of a stage."""
@@ -57,6 +49,22 @@ class RuleTrial(Protocol):
     def attempt(
         self, rule: type, stage: str, seed: int, most: int | None = None
     ) -> Failure | None: ...
+
+
+class RuleTrial(Protocol):
+    @property
+    def put(self) -> Put | None:
+        """What puts the rule into a broker; None: no broker has it, only one part or a client."""
+        ...
+
+    @property
+    def stages(self) -> Sequence[str]:
+        """Their names, the easiest first."""
+        ...
+
+    def of(self, stage: str) -> StageTrial:
+        """What makes the attempts of this stage."""
+        ...
 
 
 class PromiseBroken(Exception):
@@ -87,6 +95,9 @@ class CaseTrial:
     @property
     def stages(self) -> Sequence[str]:
         return [*self._draws]
+
+    def of(self, stage: str) -> "CaseTrial":
+        return self
 
     def seeds(self, stage: str, first: int, count: int) -> list[int]:
         return [*range(first, first + count)]

@@ -148,7 +148,7 @@ class ChallengeRun(FilmStage):
                 yield "otherwise", self._otherwise, "small"
 
     def _where(self, shown: Broken) -> str:
-        trial = self.challenge.trial
+        trial = self.challenge.trial.of(shown.stage)
         where = f"In stage “{shown.stage}”, {trial.noun} {shown.seed}"
         if shown.by_itself:
             return f"{where}. No promise was broken yet: the rule itself has failed."

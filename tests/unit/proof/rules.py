@@ -89,6 +89,13 @@ class WithoutTheOld:
         return min([end, *(ends[broker] for broker in isr | joining)])
 
 
+class WaitsForAll:
+    """A broker that is down for a week stops every producer."""
+
+    def high_watermark(self, end: int, ends: Any, isr: Any, joining: Any, old: int) -> int:
+        return max(old, min([end, *ends.values()]))
+
+
 class AboveTheMark:
     """A new leader's mark is too low."""
 
@@ -99,6 +106,13 @@ class AboveTheMark:
 class NearTheMark:
     def may_join(self, end: int, high_watermark: int, epoch_start: int) -> bool:
         return end >= high_watermark - 3
+
+
+class AtTheMark:
+    """What the leader's own log had when its epoch began may be committed."""
+
+    def may_join(self, end: int, high_watermark: int, epoch_start: int) -> bool:
+        return end >= high_watermark
 
 
 class CutsNothing:
@@ -113,9 +127,34 @@ class CutsByItself:
         return min([start for known, start in epochs if known > epoch], default=log_end)
 
 
+class CutsAtTheLeaders:
+    """The leader may lack an epoch of this log."""
+
+    def cut(self, epochs: Any, log_end: int, high_watermark: int, epoch: int, end: int) -> int:
+        return min(end, log_end)
+
+
 class CutsAll:
     def cut(self, epochs: Any, log_end: int, high_watermark: int, epoch: int, end: int) -> int:
         return 0
+
+
+class ServesTheNewer(Fence):
+    """The follower has heard of a leader that has replaced this one."""
+
+    def serve(self, epoch: int, known: int) -> bool:
+        return epoch >= known
+
+
+class RefusesAll:
+    def place(self, first: int, last: int, newer: bool, stored: Any) -> int:
+        return -2
+
+
+class RefusesRepetitions(Sequences):
+    def place(self, first: int, last: int, newer: bool, stored: Any) -> int:
+        place = super().place(first, last, newer, stored)
+        return place if place < 0 else -2
 
 
 class AppendsGaps:
@@ -135,6 +174,11 @@ class RemembersOne:
 class AnyMember:
     def may_commit(self, generation: int, current: int, member: bool, decided: bool) -> bool:
         return member
+
+
+class BeforeTheAssignment:
+    def may_commit(self, generation: int, current: int, member: bool, decided: bool) -> bool:
+        return member and generation == current
 
 
 class OnlyTheGeneration:
@@ -167,13 +211,21 @@ class AlwaysAborts:
 WRONG: dict[type, str] = {
     Majority: "high-watermark",
     LeadersEnd: "high-watermark",
+    WithoutTheOld: "high-watermark",
+    WaitsForAll: "high-watermark",
     AboveTheMark: "join-the-isr",
     NearTheMark: "join-the-isr",
+    AtTheMark: "join-the-isr",
     CutsNothing: "truncate",
     CutsByItself: "truncate",
+    CutsAtTheLeaders: "truncate",
     CutsAll: "truncate",
+    ServesTheNewer: "fence-by-epoch",
+    RefusesAll: "remember-batches",
+    RefusesRepetitions: "remember-batches",
     AppendsGaps: "remember-batches",
     RemembersOne: "remember-batches",
+    BeforeTheAssignment: "fence-a-generation",
     AnyMember: "fence-a-generation",
     OnlyTheGeneration: "fence-a-generation",
     OpenOnly: "last-stable-offset",
@@ -181,3 +233,14 @@ WRONG: dict[type, str] = {
     AlwaysCommits: "two-phases",
     AlwaysAborts: "two-phases",
 }
+
+# Of these, the ones that no storm breaks: a drawn case does.
+OF_CASES = (
+    WaitsForAll,
+    AtTheMark,
+    CutsAtTheLeaders,
+    ServesTheNewer,
+    RefusesAll,
+    RefusesRepetitions,
+    BeforeTheAssignment,
+)

@@ -13,8 +13,9 @@ from typing import Any
 import pytest
 
 from engine.cli import main
-from proof.challenges.challenge import FEWER, SEEDS, judge
+from proof.challenges.challenge import FEWER, SEEDS, Challenge, Score, judge
 from proof.challenges.child import judge_apart
+from proof.challenges.drawn_cases import STAGE
 from proof.challenges.guard import RuleFailure, RuleGuard
 from proof.challenges.source import rule_in
 from proof.challenges.table import CHALLENGES
@@ -81,6 +82,34 @@ def test_a_wrong_rule_is_broken(rule: type) -> None:
     score = judge(CHALLENGES[rules.WRONG[rule]], rule, shrinks=False)
     assert score.broken is not None
     assert not score.broken.by_itself
+
+
+def of_cases(name: str) -> Challenge:
+    """A challenge without its storms."""
+    trial = CHALLENGES[name].trial.of(STAGE)
+    assert isinstance(trial, CaseTrial)
+    return CHALLENGES[name]._replace(trial=trial)
+
+
+@pytest.mark.parametrize("rule", rules.OF_CASES, ids=lambda rule: rule.__name__)
+def test_what_storms_miss_is_broken_by_a_case_that_can_be_read(rule: type) -> None:
+    challenge = of_cases(rules.WRONG[rule])
+    score = judge(challenge, rule)
+    assert score.broken is not None
+    assert not score.broken.by_itself
+    assert any(score.broken.shown.startswith(f"{it}(") for it in challenge.methods)
+    assert "In stage “drawn cases”, case " in str(score)
+
+
+@pytest.mark.parametrize("name", [it for it in CHALLENGES if STAGE in CHALLENGES[it].trial.stages])
+def test_an_answer_decides_each_drawn_case(name: str) -> None:
+    assert judge(of_cases(name), ANSWERS[name], seeds=500).broken is None
+
+
+def test_a_score_counts_storms_and_cases() -> None:
+    challenge = CHALLENGES["truncate"]
+    score = Score(challenge, dict.fromkeys(challenge.trial.stages, 2), None)
+    assert str(score).startswith("It holds: 8 storms and 2 cases (calm 2, ")
 
 
 def test_a_failure_is_shrunk_to_a_third_and_can_be_stepped_through(tmp_path: Path) -> None:

@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from engine.errors import ApiException
-from proof.challenges.challenge import AttemptStart, judge
+from proof.challenges.challenge import AttemptStart, Broken, Score, judge
 from proof.challenges.table import CHALLENGES
 from tests.unit.proof.decision_rules import Bisection, KeepsEverything, MoveLittle
-from tests.unit.proof.rules import Truncate
+from tests.unit.proof.rules import RefusesAll, Truncate
 from widgets.challenge import chapter
 from widgets.challenge.board import ChallengeBoard
 from widgets.challenge.chapter import Chapter
@@ -88,6 +88,20 @@ def test_a_broken_case_stands_in_words() -> None:
     assert "Written, and then compacted:" in words(shown)
     assert "this is a shorter one" in words(shown)
     assert labels(shown)[0] == "small logs: 0 of 12 survived, then it broke"
+
+
+def test_a_case_after_the_storms_is_told_without_a_run() -> None:
+    challenge = CHALLENGES["remember-batches"]
+    *storms, stage = challenge.trial.stages
+    failure = challenge.trial.of(stage).attempt(RefusesAll, stage, seed=0)
+    assert failure is not None
+    broken = Broken(challenge, RefusesAll, stage, 0, None, *failure)
+    shown = ChallengeRun(challenge)
+    shown.done(Score(challenge, {**dict.fromkeys(storms, 12), stage: 0}, broken))
+    assert shown.film is None
+    assert "Broken: place returns -2: this batch" in words(shown)
+    assert "place(first=" in words(shown)
+    assert "In stage “drawn cases”, case 0, with 3 batches." in words(shown)
 
 
 def test_a_broken_storm_opens_where_the_promise_broke() -> None:
