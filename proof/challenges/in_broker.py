@@ -16,6 +16,7 @@ from engine.broker.rules import KAFKAS, Rules
 from proof.challenges.guard import RuleFailure, RuleGuard
 from proof.challenges.source import rule_in
 from proof.challenges.table import CHALLENGES
+from proof.challenges.trial import made
 
 FAILED = "the rule "  # a broker's last line begins so if its rule has failed
 END_STATUS = 1  # of the process
@@ -45,7 +46,7 @@ def real_rules(files: Mapping[str, Path]) -> Rules:
                 f"No broker of a cluster takes the rule {name}: it is judged without one. "
                 f"Those that are taken: {', '.join(real_names())}."
             )
-        guard = EndingGuard(name, rule_in(file, CHALLENGES[name])())
+        guard = EndingGuard(name, made(rule_in(file, CHALLENGES[name])).rule)
         put = put_rule(guard)._asdict()
         changed = {part: it for part, it in put.items() if it is not getattr(KAFKAS, part)}
         if taken := [part for part in changed if getattr(rules, part) is not getattr(KAFKAS, part)]:

@@ -8,7 +8,7 @@ code is put into every broker, and everything else is the engine's. A storm in w
 broken can be stepped through (Trace).
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import islice
 
 from proof.challenges.guard import RuleFailure, RuleGuard, RunOver
@@ -99,9 +99,10 @@ class StormTrial:
     def trace(self, rule: type, stage: str, seed: int, most: int | None, *, broken: str) -> Trace:
         """A storm that breaks this promise, to be stepped through; RuleFailure if it ends otherwise
         when it is repeated."""
+        recipe = self._recipe(made(rule), stage, seed, most)
         try:
-            trace = Trace(self._recipe(made(rule), stage, seed, most))
-        except (RunOver, Exception) as error:
+            trace = RuleTrace(recipe, rule, self._defect)
+        except Exception as error:
             raise RuleFailure(OTHERWISE) from error
         if trace.violation is None or trace.violation.text != broken:
             raise RuleFailure(OTHERWISE)
@@ -111,7 +112,25 @@ class StormTrial:
         return Recipe(
             seed=seed,
             seconds=SECONDS,
-            planted=Defect(self.put(guard), in_transactions=self.in_transactions),
+            planted=self._defect(guard),
             kinds=tuple(STAGES[stage]),
             most=most,
         )
+
+    def _defect(self, guard: RuleGuard) -> Defect:
+        return Defect(self.put(guard), in_transactions=self.in_transactions)
+
+
+class RuleTrace(Trace):
+    """A run in which a new object of the rule takes part. RuleFailure if it fails by itself."""
+
+    def __init__(self, recipe: Recipe, rule: type, plant: Callable[[RuleGuard], Defect]) -> None:
+        self._rule, self._plant, guard = rule, plant, made(rule)
+        try:
+            super().__init__(recipe._replace(planted=plant(guard)))
+        except RunOver:
+            assert guard.failure is not None
+            raise guard.failure from None
+
+    def fork(self, at: int, seed: int) -> Trace:
+        return RuleTrace(self.recipe.forked(at, seed), self._rule, self._plant)

@@ -61,6 +61,11 @@ class Recipe(NamedTuple):
             controllers=self.controllers,
         )
 
+    def forked(self, at: int, seed: int) -> "Recipe":
+        """The same run until then, and another one from there on."""
+        forks = [each for each in self.forks if each.at < at]
+        return self._replace(forks=(*forks, Fork(at, seed)))
+
     @property
     def command(self) -> str:
         """The command that replays the run."""
@@ -101,8 +106,7 @@ class Trace:
         return cls(Recipe(seed, seconds, defect))
 
     def fork(self, at: int, seed: int) -> "Trace":
-        forks = [each for each in self.recipe.forks if each.at < at]
-        return Trace(self.recipe._replace(forks=(*forks, Fork(at, seed))))
+        return Trace(self.recipe.forked(at, seed))
 
     # -- looking ---------------------------------------------------------------------------
 

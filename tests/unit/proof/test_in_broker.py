@@ -55,3 +55,10 @@ def test_what_does_not_go_is_told(names: list[str], told: str, tmp_path: Path) -
 def test_an_unknown_rule_is_told() -> None:
     with pytest.raises(RuleFailure, match="There is no rule quorum, only high-watermark"):
         real_rules({"quorum": Path("mine.py")})
+
+
+def test_a_rule_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    file = naive("truncate", tmp_path)
+    file.write_text(file.read_text() + "    def __init__(self):\n        raise ValueError(1)\n")
+    with pytest.raises(RuleFailure, match="Mine cannot be made: ValueError: 1"):
+        real_rules({"truncate": file})

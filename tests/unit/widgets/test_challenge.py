@@ -158,6 +158,20 @@ def test_a_storm_that_does_not_break_again_is_told_and_kept(
     assert not kept["holds"]
 
 
+def test_a_fork_in_which_the_rule_fails_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The picture stays; the kernel goes on."""
+    challenge, rule = CHALLENGES["truncate"], CutsAtItsMarkAndThenDivides
+    shown = ChallengeRun(challenge)
+    shown.done(judge(challenge, rule, shrinks=False))
+    monkeypatch.setattr(rule, "is_again", True)
+    shown.do("seek", 0.1)
+    shown.do("fork")
+    assert "cut, line" in shown.trouble
+    assert "ZeroDivisionError" in shown.trouble
+    assert shown.film is not None
+    shown.close()
+
+
 def test_a_judgement_of_no_attempts_is_refused() -> None:
     with pytest.raises(ApiException, match="seeds=0: a stage has 1 attempt or more"):
         Chapter("move-little").run(MoveLittle, seeds=0)
