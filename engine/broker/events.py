@@ -26,7 +26,7 @@ from engine.wire.kraft_apis import EVERY_API
 KEPT = 10_000
 SHOWN = 20  # partitions of one request
 MILLISECOND = 1_000_000  # nanoseconds
-SENDER = re.compile(r"broker-(\d+)-txn-marker-sender")  # the client.id of a sender of markers
+SENDER = re.compile(r"broker-(\d{1,9})-txn-marker-sender")  # the client.id of a sender of markers
 
 
 class Span(NamedTuple):

@@ -13,7 +13,18 @@ from ipaddress import ip_address
 from typing import Any, ClassVar
 
 from engine.config import inert, protocol
-from engine.config.key import Key, Long, Short, at_least, between, invalid, key, not_empty, required
+from engine.config.key import (
+    Key,
+    Long,
+    Short,
+    at_least,
+    between,
+    integer,
+    invalid,
+    key,
+    not_empty,
+    required,
+)
 from engine.config.listeners import ListenersConfig
 from engine.config.logs import MINUTE_MS
 from engine.config.topic import DAY_MS, HOUR_MS, INT_MAX, LONG_MAX
@@ -41,9 +52,10 @@ def addresses(text: str) -> dict[str, int]:
     found = {}
     for part in filter(None, (each.strip() for each in text.split(","))):
         address, _, number = part.rpartition(":")
-        if not number.strip().isdecimal():
+        most = integer(number.strip())
+        if most is None or not 0 <= most <= INT_MAX:
             raise ValueError(f"{part!r} is not ADDRESS:NUMBER")
-        found[str(ip_address(address.strip()))] = int(number)
+        found[str(ip_address(address.strip()))] = most
     return found
 
 

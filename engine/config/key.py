@@ -87,8 +87,8 @@ _TYPES: dict[Any, Type] = {
     Password: Type.PASSWORD,
 }
 _BITS = {Type.SHORT: 16, Type.INT: 32, Type.LONG: 64}
-_INTEGER = re.compile(r"[+-]?[0-9]+")
-_DOUBLE = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]+)?")
+_INTEGER = re.compile(r"([+-]?)(?=[0-9])0*+([0-9]{0,19})")  # 64 bits have up to 19 digits
+_DOUBLE = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -281,7 +281,7 @@ def parse(name: str, type: Type, text: str) -> Any:
         case Type.PASSWORD:
             return Password(text)
         case Type.LIST:
-            return tuple(re.split(r"\s*,\s*", text)) if text else ()
+            return tuple(item.strip() for item in text.split(",")) if text else ()
         case Type.BOOLEAN:
             if text.lower() not in ("true", "false"):
                 raise invalid(name, text, "Expected value to be either true or false")
@@ -289,11 +289,20 @@ def parse(name: str, type: Type, text: str) -> Any:
         case Type.DOUBLE:
             if _DOUBLE.fullmatch(text):
                 return float(text)
-        case _ if _INTEGER.fullmatch(text):
-            limit = 1 << _BITS[type] - 1
-            if -limit <= (number := int(text)) < limit:
+        case _:
+            number, limit = integer(text), 1 << _BITS[type] - 1
+            if number is not None and -limit <= number < limit:
                 return number
     raise invalid(name, text, f"Not a number of type {type.name}")
+
+
+def integer(text: str) -> int | None:
+    """The integer that a text stands for. None: there is none, or it has more than 19 digits.
+
+    The cost is limited by the length of the text: Python refuses to convert very many digits.
+    """
+    match = _INTEGER.fullmatch(text)
+    return int(match[1] + (match[2] or "0")) if match else None
 
 
 def printed(value: Any) -> str | None:

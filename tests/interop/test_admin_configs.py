@@ -82,6 +82,7 @@ class TestConfigs:
             (TOPIC, "a/b", ErrorCode.invalid_topic_exception, "illegal"),
             (BROKER, "7", ErrorCode.invalid_request, "Unexpected broker id, expected 1"),
             (BROKER, "one", ErrorCode.invalid_request, "Broker id must be an integer"),
+            (BROKER, "9" * 5000, ErrorCode.invalid_request, "Broker id must be an integer"),
             (99, "x", ErrorCode.invalid_request, "resource type 99"),
         ],
     )

@@ -120,6 +120,8 @@ def test_overrides_lie_on_top_of_a_base() -> None:
         ("segment.bytes", "+2147483647", 2**31 - 1),
         ("retention.ms", "-1", -1),
         ("retention.ms", "9223372036854775807", 2**63 - 1),
+        ("retention.ms", "-" + "0" * 5000 + "1", -1),
+        ("retention.ms", "0" * 5000, 0),
         ("min.cleanable.dirty.ratio", "1e-2", 0.01),
         ("min.cleanable.dirty.ratio", ".5", 0.5),
         ("unclean.leader.election.enable", "TRUE", True),
@@ -149,6 +151,9 @@ def test_text_becomes_a_value(name: str, text: str, value: Any) -> None:
         ("retention.ms", "-2", "Value must be at least -1"),
         ("retention.bytes", "9223372036854775808", "Not a number of type LONG"),
         ("retention.bytes", "-9223372036854775809", "Not a number of type LONG"),
+        ("retention.ms", "9" * 5000, "Not a number of type LONG"),
+        ("segment.bytes", "-" + "9" * 5000, "Not a number of type INT"),
+        ("segment.bytes", "-", "Not a number of type INT"),
         ("min.cleanable.dirty.ratio", "1.1", "Value must be no more than 1"),
         ("min.cleanable.dirty.ratio", "-0.1", "Value must be at least 0"),
         ("min.cleanable.dirty.ratio", "nan", "Not a number of type DOUBLE"),
@@ -181,6 +186,20 @@ def test_a_bad_value_is_refused_in_kafkas_words(name: str, text: str, why: str) 
     assert refusal(TopicConfig, **{name: text}) == (
         f"Invalid value {text} for configuration {name}: {why}"
     )
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("cleanup.policy", "compact" + " " * 1_000_000 + "x"),
+        ("leader.replication.throttled.replicas", "0:1" + "\t" * 1_000_000 + "x"),
+        ("min.cleanable.dirty.ratio", "1" * 1_000_000 + "x"),
+        ("retention.ms", "0" * 1_000_000 + "x"),
+    ],
+)
+@pytest.mark.timeout(10)
+def test_a_long_value_is_refused_at_once(name: str, text: str) -> None:
+    assert name in refusal(TopicConfig, **{name: text})
 
 
 def test_of_a_list_the_bad_word_is_told() -> None:
@@ -237,6 +256,14 @@ def test_what_has_no_default_must_be_given(name: str) -> None:
     assert caught.value.message == (
         f'Missing required configuration "{name}" which has no default value.'
     )
+
+
+def test_the_limit_of_an_address_is_a_number_of_32_bits() -> None:
+    key = "max.connections.per.ip.overrides"
+    assert broker({key: "192.0.2.7: 2147483647"}).max_connections_per_ip_overrides
+    for number in ("2147483648", "-1", "9" * 5000, ""):
+        with pytest.raises(ApiException, match="is not ADDRESS:NUMBER"):
+            broker({key: f"192.0.2.7:{number}"})
 
 
 def test_a_value_that_was_never_text_is_checked_too() -> None:

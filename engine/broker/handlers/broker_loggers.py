@@ -17,6 +17,7 @@ from typing import Any
 
 from kio.schema.describe_configs.v4.response import DescribeConfigsResourceResult
 
+from engine.config.key import integer
 from engine.errors import invalid_request
 
 ROOT = "root"
@@ -74,9 +75,10 @@ def alter(broker_id: int, name: str, changes: Iterable[Any], validate_only: bool
 
 def check_broker(broker_id: int, name: str, or_empty: str = "") -> None:
     """A broker answers for itself only. "" is refused where it does not mean all brokers."""
-    if name and not name.isdecimal():
+    number = integer(name)
+    if name and number is None:
         raise invalid_request(f"Broker id must be an integer, but it is: {name}")
-    if name and int(name) != broker_id:
+    if name and number != broker_id:
         expected = f"{broker_id}{or_empty}"
         raise invalid_request(f"Unexpected broker id, expected {expected} but received {name}")
 

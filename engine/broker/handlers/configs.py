@@ -50,7 +50,7 @@ from engine.config import (
     describe_topic,
 )
 from engine.config.inert import check_dynamic
-from engine.config.key import printed
+from engine.config.key import integer, printed
 from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.delta import EVERY_BROKER
 from engine.metadata.gateway import ControllerGateway
@@ -148,7 +148,7 @@ class ConfigHandlers:
                 return Entity("topics", name)
             case Resource.BROKER:
                 self._check_broker(name)
-                return Entity("brokers", str(int(name)) if name else EVERY_BROKER)
+                return Entity("brokers", str(integer(name)) if name else EVERY_BROKER)
             case Resource.BROKER_LOGGER:
                 raise invalid_request(
                     "AlterConfigs is deprecated and does not support the resource type "
@@ -160,9 +160,10 @@ class ConfigHandlers:
                 )
 
     def _check_broker(self, name: str) -> None:
-        if self.is_registered is None or not name.isdecimal():
+        number = integer(name)
+        if self.is_registered is None or number is None:
             broker_loggers.check_broker(self.broker_id, name, " or empty string,")
-        elif not self.is_registered(int(name)):
+        elif not self.is_registered(number):
             why = f"No broker with id {name} found."
             raise ApiException(ErrorCode.broker_id_not_registered, why)
 

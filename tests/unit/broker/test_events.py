@@ -134,7 +134,13 @@ def test_only_a_broker_says_who_it_is(fields, broker):
 
 
 @pytest.mark.parametrize(
-    ("client_id", "broker"), [("broker-3-txn-marker-sender", 3), ("broker-3", None), (None, None)]
+    ("client_id", "broker"),
+    [
+        ("broker-3-txn-marker-sender", 3),
+        (f"broker-{'9' * 5000}-txn-marker-sender", None),
+        ("broker-3", None),
+        (None, None),
+    ],
 )
 def test_who_sends_markers_is_known_by_its_name(client_id, broker):
     assert broker_of(Message(markers=()), client_id) == broker

@@ -109,6 +109,12 @@ def test_values_that_do_not_go_together_count_as_far_as_they_do():
     assert list(faults) == ["min.compaction.lag.ms"]
 
 
+def test_a_number_with_thousands_of_digits_in_a_znode_does_not_count(broker, told):
+    standing(broker, "topics", "t", {"retention.ms": "9" * 5000})
+    assert broker.configs.topic_config("t") == broker.configs.broker_config.topic_defaults()
+    assert told == [("config.ignored", znodes.config_path("topics", "t"), "retention.ms")]
+
+
 @pytest.mark.parametrize("data", [b"nonsense", b"[]", b"\xff", b'{"config":[]}'])
 def test_a_configuration_that_nobody_can_read_changes_nothing(broker, told, data):
     standing(broker, "topics", "t", {"retention.ms": HOUR})
