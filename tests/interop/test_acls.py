@@ -285,6 +285,22 @@ def test_produce_and_fetch(rules, elsewhere, topic):
     assert [each.value for each in elsewhere.read(topic)] == [b"a"]
 
 
+@pytest.mark.parametrize("version", range(7))
+def test_the_offsets_of_a_denied_topic_beside_those_of_an_allowed_one(
+    client, rules, elsewhere, topic, version
+):
+    secret = new_name()
+    client.create(secret)
+    rules(rule(TOPIC, DESCRIBE, topic))
+    row = {"partition_index": 0, "timestamp": -1}
+    topics = [{"name": name, "partitions": [row]} for name in (secret, topic)]
+    answer = asked(elsewhere, Api.LIST_OFFSETS, version, replica_id=-1, topics=topics)
+    assert {it.name: it.partitions[0].error_code for it in answer.topics} == {
+        topic: ErrorCode.none,
+        secret: ErrorCode.topic_authorization_failed,
+    }
+
+
 def test_an_unacknowledged_batch_that_is_refused_closes_the_connection(rules, elsewhere, topic):
     elsewhere.post(Api.PRODUCE, produce(topic, batch("a"), acks=0))
     assert elsewhere.hung_up()

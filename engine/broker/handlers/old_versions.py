@@ -34,7 +34,7 @@ from engine.broker.call import Call
 from engine.broker.config_cache import ConfigCache
 from engine.broker.fetch_sessions import FetchSessions
 from engine.broker.handlers import fetch, offsets, produce
-from engine.broker.handlers.results import attempt, code_of
+from engine.broker.handlers.results import Turns, attempt, code_of
 from engine.broker.metadata import Metadata
 from engine.broker.purgatory import Purgatory
 from engine.config import BrokerConfig
@@ -48,12 +48,12 @@ from engine.storage.message_sets import from_batches, magic_of, to_batch
 from engine.storage.segment import Slice
 from engine.wire.apis import Api
 from engine.wire.by_topic import by_partition, partitions_in, topics_of
+from engine.wire.codec import message
 from engine.wire.errors import Malformed
 from engine.wire.fetch import FetchAnswer, FetchedPartition
 from engine.wire.primitives import NO_THROTTLE
 
 HARD_LIMIT_UNTIL, MAGIC_0_UNTIL, MAGIC_1_UNTIL = 2, 1, 3  # versions of Fetch
-DEBUGGING_REPLICA = -2
 
 
 # -- Produce -------------------------------------------------------------------------------------
@@ -176,24 +176,20 @@ async def _convert(
 
 
 async def old_list_offsets(replicas: ReplicaManager, call: Call, request: Any) -> Any:
-    return SimpleNamespace(
-        topics=[
-            SimpleNamespace(
-                name=topic.name,
-                partitions=[
-                    _offsets(replicas, call, request.replica_id, topic.name, each)
-                    for each in topic.partitions
-                ],
-            )
-            for topic in request.topics
-        ]
-    )
+    turns, topics = Turns(offsets.LOOKUPS), []
+    for topic in request.topics:
+        rows = []
+        for each in topic.partitions:
+            await turns.next()
+            rows.append(_offsets(replicas, call, request.replica_id, topic.name, each))
+        topics.append(SimpleNamespace(name=topic.name, partitions=tuple(rows)))
+    return message(Api.LIST_OFFSETS, 0, "response")(topics=tuple(topics))
 
 
 def _offsets(replicas: ReplicaManager, call: Call, replica_id: int, topic: str, asked: Any) -> Any:
     topic_partition, code, found = TopicPartition(topic, asked.partition_index), ErrorCode.none, []
     try:
-        leads = replica_id != DEBUGGING_REPLICA
+        leads = replica_id != offsets.DEBUGGING_REPLICA
         partition, log = replicas.find(topic_partition, leads=leads)
         found = _before(cast(Log, log), asked.timestamp, replicas.now())[: asked.max_num_offsets]
         if replica_id == -1 and any(each > partition.high_watermark for each in found):

@@ -1,4 +1,4 @@
-"""Shared by the handlers: waiting for replication, and results for a response.
+"""Shared by the handlers: waiting for replication, results for a response, and turns.
 
 An administrative request names many topics or resources. Each of them succeeds or fails on its own,
 so each is attempted on its own, and its error is a part of the response.
@@ -19,7 +19,30 @@ from engine.replication.replica_manager import ReplicaManager
 
 T = TypeVar("T")
 
+TURN_S = 0.001  # for so long the rows of one request are served before other requests
+
 log = logging.getLogger(__name__)
+
+
+class Turns:
+    """Before each row of a request: `await turns.next()`. Once a turn is over, it lets the loop
+    serve other requests. A request that takes less time than a turn never waits."""
+
+    def __init__(self, every: int = 1) -> None:
+        self._every = every  # so many rows there is a look at the clock
+        self._rows = 0
+        self._ends = 0.0  # the loop's time; 0: no turn has begun
+
+    async def next(self) -> None:
+        self._rows += 1
+        if self._rows % self._every:
+            return
+        loop = asyncio.get_running_loop()
+        if self._ends and loop.time() < self._ends:
+            return
+        if self._ends:
+            await asyncio.sleep(0)
+        self._ends = loop.time() + TURN_S
 
 
 async def attempt(work: Awaitable[T]) -> T | ApiException:

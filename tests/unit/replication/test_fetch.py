@@ -18,7 +18,7 @@ from kio.schema.list_offsets.v6.request import (
 
 from engine.broker.call import Call
 from engine.broker.fetch_sessions import STALE_MS
-from engine.broker.handlers import fetch
+from engine.broker.handlers import fetch, offsets
 from engine.broker.zookeeper.roles import change_roles
 from engine.errors import ErrorCode
 from engine.model import TopicPartition
@@ -274,14 +274,17 @@ class TestWaiting:
 
 
 class TestOffsets:
-    def end(self, cluster, replica, version=6, isolation=0):
-        row = ListOffsetsPartition(partition_index=0, timestamp=-1)
-        request = ListOffsetsRequest(
+    def request(self, replica, timestamp=-1, isolation=0, rows=1):
+        row = ListOffsetsPartition(partition_index=0, timestamp=timestamp)
+        return ListOffsetsRequest(
             replica_id=replica,
             isolation_level=isolation,
-            topics=(ListOffsetsTopic(name="orders", partitions=(row,)),),
+            topics=(ListOffsetsTopic(name="orders", partitions=(row,) * rows),),
         )
-        (answer,) = cluster[1].serve(request, version).topics[0].partitions
+
+    def end(self, cluster, replica, version=6, isolation=0, broker=1):
+        request = self.request(replica, isolation=isolation)
+        (answer,) = cluster[broker].serve(request, version).topics[0].partitions
         return answer.error_code or answer.offset
 
     def test_a_follower_hears_of_all_and_a_consumer_of_what_is_committed(self, cluster):
@@ -301,6 +304,37 @@ class TestOffsets:
         assert self.end(cluster, 2) == 1
         cluster.settle()
         assert self.end(cluster, -1) == 1
+
+    def test_a_debugging_consumer_reads_the_log_end_of_any_replica(self, cluster):
+        cluster.elect(1)
+        cluster.produce("a")
+        cluster.settle()
+        cluster.produce("b", "c")
+        assert self.end(cluster, -2, isolation=1) == 3
+        assert self.end(cluster, -2, broker=2) == 1
+        assert self.end(cluster, -1, broker=2) == ErrorCode.not_leader_or_follower
+        assert self.end(cluster, 3, broker=2) == ErrorCode.not_leader_or_follower
+
+    def test_a_partition_that_is_named_twice_is_refused_in_each_row(self, cluster):
+        cluster.elect(1)
+        rows = asyncio.run(served(cluster[1], self.request(-1, rows=2))).topics[0].partitions
+        assert [row.error_code for row in rows] == [ErrorCode.invalid_request] * 2
+
+    def test_others_are_served_between_many_lookups(self, cluster):
+        async def story():
+            asking = asyncio.ensure_future(served(cluster[1], self.request(-1, 5, rows=20_000)))
+            turns = 0
+            while not asking.done():
+                await asyncio.sleep(0)
+                turns += 1
+            return turns
+
+        cluster.elect(1)
+        assert asyncio.run(story()) > 3
+
+
+async def served(broker, request):
+    return await offsets.list_offsets(broker.replicas, CALL, request)
 
 
 def test_the_broker_tells_producers_when_it_is_committed(cluster):
