@@ -2,8 +2,9 @@
 
 The broker checks the header and the checksum. A compressed payload is decompressed once, so that no
 consumer gets a payload that cannot be decompressed, and its records are counted by their lengths,
-without decoding them. Only on a compacted topic records are checked: each needs a key. If a batch
-is refused for some of its records, the error names them: `ApiException.records`.
+without decoding them. Only on a compacted topic the records are decoded: each needs a key, and a
+batch that compaction could not decode would end the compaction of its partition. If a batch is
+refused for some of its records, the error names them: `ApiException.records`.
 
 Left out: counting the records of an uncompressed payload. It would add a tenth or more to the cost
 of a batch of 200-byte records. A count that is too large for the bytes is refused; another wrong
@@ -16,6 +17,7 @@ Invariant: the records of a batch that is appended to an ordinary topic are not 
 The checks have Kafka's order, because a batch may be wrong in more than one way.
 """
 
+from collections import deque
 from collections.abc import Iterator
 from itertools import islice
 
@@ -38,6 +40,7 @@ from engine.storage.batch import (
 )
 from engine.storage.compression import decompress
 from engine.storage.files import Buffer
+from engine.storage.records import stream
 
 NAMED = 1000  # at most so many bad records of a batch are named in a response
 LEAST_RECORD = 7  # bytes: its length, attributes, two deltas, no key, no value, no headers
@@ -60,7 +63,7 @@ def validate(batch: Buffer, config: TopicConfig, now: int, *, client: bool = Tru
         raise _invalid("clients may not write control batches")
     if header.producer_id != NO_PRODUCER_ID and header.base_sequence < 0 and client:
         raise _invalid(f"producer {header.producer_id} sent sequence {header.base_sequence}")
-    keyless = _validate_payload(batch, header, config)
+    keyless = _validate_payload(batch, header, keyed=client and "compact" in config.cleanup_policy)
     if header.attributes & UNKNOWN_ATTRIBUTES:
         raise _invalid(unknown(batch))
     if keyless or _is_ill_timed(header, config, now):
@@ -73,47 +76,37 @@ def validate(batch: Buffer, config: TopicConfig, now: int, *, client: bool = Tru
     return header
 
 
-def _validate_payload(batch: Buffer, header: Header, config: TopicConfig) -> list[int]:
-    """The numbers of the records that lack a key, on a compacted topic."""
-    keyless = list[int]()
-    keyed = "compact" in config.cleanup_policy and not header.is_control
+def _validate_payload(batch: Buffer, header: Header, *, keyed: bool) -> list[int]:
+    """The numbers of the records that lack a key. `keyed`: a client wrote to a compacted topic."""
+    if keyed:
+        keyless = (number for number, each in enumerate(stream(batch)) if each.key is None)
+        named = list(islice(keyless, NAMED))
+        deque(keyless, maxlen=0)  # the rest is decoded, too
+        return named
     payload = memoryview(batch)[HEADER_SIZE:]
-    if header.codec is Codec.NONE and not keyed:
+    if header.codec is Codec.NONE:
         whole = header.count * LEAST_RECORD <= len(payload)
     else:
-        room = NAMED if keyed else 0
-        whole = _holds(decompress(header.codec, payload), header.count, keyless, room)
+        whole = _holds(decompress(header.codec, payload), header.count)
     if not whole:
         raise _invalid(f"the payload does not have the {header.count} records of the header")
-    return keyless
+    return []
 
 
-def _holds(payload: bytes, count: int, keyless: list[int], room: int) -> bool:
-    """Whether the payload has exactly this many records. Adds up to `room` of those without key."""
+def _holds(payload: bytes, count: int) -> bool:
+    """Whether the payload has exactly this many records."""
     if count * LEAST_RECORD > len(payload):
         return False
     at, long = 0, varint.read_long
     try:
-        for number in range(count):
+        for _ in range(count):
             n, at = payload[at], at + 1  # the length, with its sign in the lowest bit
             if n > 0x7F:
                 n, at = long(payload, at, n)
-            if room and _is_keyless(payload, at):
-                keyless.append(number)
-                room -= 1
             at += n >> 1
     except IndexError:
         return False
     return at == len(payload)
-
-
-def _is_keyless(payload: bytes, at: int) -> bool:
-    """Behind attributes, timestamp and offset stands the length of the key: negative for none."""
-    for _ in range(2):
-        at += 1
-        while payload[at] > 0x7F:
-            at += 1
-    return bool(payload[at + 1] & 1)
 
 
 def _is_ill_timed(header: Header, config: TopicConfig, now: int) -> bool:

@@ -90,6 +90,36 @@ def test_compaction_needs_keys() -> None:
     assert validate(records.encode([Record(0, NOW, b"", None)]), COMPACTED, NOW)
 
 
+def deltas(*numbers: int) -> bytes:
+    """A batch of records with these offset deltas, and a header that fits their count."""
+    record = records.encode([Record(0, NOW, b"k", b"v")])[HEADER_SIZE:]
+    payload = b"".join(record[:3] + bytes([2 * number]) + record[4:] for number in numbers)
+    last = len(numbers) - 1
+    header = Header.parse(batch())._replace(count=len(numbers), last_offset_delta=last)
+    return seal(header, payload)
+
+
+@pytest.mark.parametrize(
+    "data",
+    [
+        deltas(0, 0),
+        deltas(0, 2, 2),
+        deltas(1, 0),
+        deltas(0, 2),
+        edited(batch(3), count=2, last_offset_delta=1),
+        edited(batch(3), count=4, last_offset_delta=3),
+        seal(Header.parse(batch()), b"\x0c\0\0\0\x7f\0\0"),  # a key of -64 bytes
+        seal(Header.parse(batch()), b"\x0c\0\0\0\x7e\0\0"),  # a key that is cut off
+    ],
+)
+def test_what_compaction_could_not_decode_is_refused(data: bytes) -> None:
+    with pytest.raises(ApiException) as cannot:
+        records.decode(data)
+    assert refused(data, COMPACTED) == (cannot.value.code.name, cannot.value.message)
+    assert cannot.value.code is ErrorCode.invalid_record
+    assert validate(deltas(0, 1, 2), COMPACTED, NOW)
+
+
 @pytest.mark.parametrize("away", [-1001, 1001])
 def test_a_timestamp_too_far_away(away: int) -> None:
     strict = TopicConfig(message_timestamp_difference_max_ms=1000)
