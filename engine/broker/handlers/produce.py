@@ -6,13 +6,20 @@
               With fewer replicas in sync than min.insync.replicas it is refused: before the append
               (NOT_ENOUGH_REPLICAS) or after it (NOT_ENOUGH_REPLICAS_AFTER_APPEND)
 
-Each partition has a result of its own. The broker checks the header and CRC of the batch, and
-stores it unchanged; see storage/validation.py. If only some records of a batch are bad, it is
-refused as a whole, and `record_errors` names them, so that a client can tell which ones they are.
-Versions 0 to 2, with messages of magic 0 or 1: see old_versions.py.
+Each row has a result of its own. The broker checks the header and CRC of the batch, and stores it
+unchanged; see storage/validation.py. If only some records of a batch are bad, it is refused as a
+whole, and `record_errors` names them, so that a client can tell which ones they are. Versions 0 to
+2, with messages of magic 0 or 1: see old_versions.py.
+
+Between the rows of a large request the loop serves others (results.py); not with acks=0, whose
+client may close the connection at once, which would end the request before its last rows. Nothing
+interrupts one row: a batch of a few KB that unpacks to 64 MiB of tiny records takes seconds.
 """
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from datetime import timedelta
+from itertools import islice
 from typing import Any
 
 from kio.schema.produce.v9.response import (
@@ -23,7 +30,7 @@ from kio.schema.produce.v9.response import (
 )
 
 from engine.broker.call import Call
-from engine.broker.handlers.results import attempt, deadline, replicated
+from engine.broker.handlers.results import Turns, attempt, deadline, replicated
 from engine.broker.purgatory import Purgatory
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
@@ -37,51 +44,55 @@ from engine.wire.errors import Malformed
 ACKS = (-1, 0, 1)
 ZSTD_SINCE = 7
 
-Outcome = Appended | ApiException
+
+@dataclass(slots=True)
+class Row:
+    """A row of the request, and what came of it."""
+
+    partition: TopicPartition
+    outcome: Appended | ApiException
+    leader_since: int = (
+        -1
+    )  # the leader epoch in which this broker's leadership began, at the append
 
 
 async def handle(
     replicas: ReplicaManager, purgatory: Purgatory, call: Call, request: Any
 ) -> ProduceResponse | None:
-    outcomes: dict[TopicPartition, Outcome] = {}
-    for topic in request.topic_data:
-        for row in topic.partition_data:
-            partition = TopicPartition(topic.name, row.index)
-            outcomes[partition] = _append(replicas, call, partition, row.records, request.acks)
+    given = [(topic.name, row) for topic in request.topic_data for row in topic.partition_data]
+    turns = Turns() if len(given) > 1 and request.acks != 0 else None
+    rows: list[Row] = []
+    for topic, row in given:
+        if turns is not None:
+            await turns.next()
+        partition = TopicPartition(topic, row.index)
+        rows.append(_append(replicas, call, partition, row.records, request.acks))
     if request.acks == 0:
-        failed = [
-            str(outcome) for outcome in outcomes.values() if isinstance(outcome, ApiException)
-        ]
+        failed = [str(row.outcome) for row in rows if isinstance(row.outcome, ApiException)]
         if failed:
             raise Malformed(f"acks=0 allows no response to: {failed[0]}")
         return None
     if request.acks == -1:
-        await _replicate(replicas, purgatory, outcomes, request.timeout)
-    return _response(replicas, request, outcomes)
+        await _replicate(replicas, purgatory, rows, request.timeout)
+    return _response(replicas, request, iter(rows))
 
 
 async def _replicate(
-    replicas: ReplicaManager,
-    purgatory: Purgatory,
-    outcomes: dict[TopicPartition, Outcome],
-    timeout: timedelta,
+    replicas: ReplicaManager, purgatory: Purgatory, rows: list[Row], timeout: timedelta
 ) -> None:
     """Wait until all in-sync replicas have what was appended; a batch that they lack has failed."""
     until = deadline(timeout)
-    appended = [
-        (partition, outcome, replicas.partitions[partition].leader_since)
-        for partition, outcome in outcomes.items()
-        if isinstance(outcome, Appended)
-    ]
-    for partition, stored, leader_since in appended:
-        wait = replicated(purgatory, replicas, partition, stored.last_offset, leader_since, until)
-        late: ApiException | None = await attempt(wait)
-        outcomes[partition] = late or stored
+    for row in rows:
+        if isinstance(row.outcome, Appended):
+            last, since = row.outcome.last_offset, row.leader_since
+            wait = replicated(purgatory, replicas, row.partition, last, since, until)
+            late: ApiException | None = await attempt(wait)
+            row.outcome = late or row.outcome
 
 
 def _append(
     replicas: ReplicaManager, call: Call, partition: TopicPartition, batch: Buffer | None, acks: int
-) -> Outcome:
+) -> Row:
     try:
         if acks not in ACKS:
             raise ApiException(
@@ -96,24 +107,23 @@ def _append(
             raise ApiException(
                 ErrorCode.unsupported_compression_type, f"zstd needs Produce version {ZSTD_SINCE}"
             )
-        return replicas.append(partition, batch, to_all=acks == -1)
+        stored = replicas.append(partition, batch, to_all=acks == -1)
+        return Row(partition, stored, replicas.partitions[partition].leader_since)
     except ApiException as error:
-        return call.refused(partition, error)
+        return Row(partition, call.refused(partition, error))
 
 
-def _response(
-    replicas: ReplicaManager, request: Any, outcomes: dict[TopicPartition, Outcome]
-) -> ProduceResponse:
+def _response(replicas: ReplicaManager, request: Any, rows: Iterator[Row]) -> ProduceResponse:
     topics = []
     for topic in request.topic_data:
-        partitions = [TopicPartition(topic.name, row.index) for row in topic.partition_data]
-        rows = [_answer(replicas, partition, outcomes[partition]) for partition in partitions]
-        topics.append(TopicProduceResponse(name=topic.name, partition_responses=tuple(rows)))
+        of_topic = islice(rows, len(topic.partition_data))
+        answers = tuple(_answer(replicas, row.partition, row.outcome) for row in of_topic)
+        topics.append(TopicProduceResponse(name=topic.name, partition_responses=answers))
     return ProduceResponse(responses=tuple(topics))
 
 
 def _answer(
-    replicas: ReplicaManager, partition: TopicPartition, outcome: Outcome
+    replicas: ReplicaManager, partition: TopicPartition, outcome: Appended | ApiException
 ) -> PartitionProduceResponse:
     if isinstance(outcome, ApiException):
         return PartitionProduceResponse(

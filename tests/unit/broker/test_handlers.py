@@ -1,21 +1,27 @@
 """What one healthy broker never answers: no leader, no controller, no disk, no ZooKeeper."""
 
 import asyncio
+import time
+from collections import defaultdict
 from datetime import timedelta
 from types import SimpleNamespace
 
 import pytest
 from kio.schema.metadata.v11.request import MetadataRequestTopic
 
+from engine.broker.call import Call
+from engine.broker.handlers import produce
 from engine.broker.handlers.records import DeleteRecordsHandler
-from engine.broker.handlers.results import attempt
+from engine.broker.handlers.results import TURN_S, attempt
 from engine.broker.handlers.transactions import WriteTxnMarkersHandler
 from engine.config.topic import TopicConfig
-from engine.errors import ErrorCode, MetadataUnavailable
+from engine.errors import ApiException, ErrorCode, MetadataUnavailable
 from engine.metadata.delta import BrokerEndpoint, BrokerRegistration, MetadataDelta
 from engine.model import TopicPartition
 from engine.storage.directory import LogDirectory
+from engine.storage.log import Appended
 from engine.wire.apis import Api
+from engine.wire.errors import RequestHeader
 from tests.unit.broker.alone import answer, broker, topics_of, znodes_of
 
 NO_TIME = timedelta()
@@ -114,6 +120,77 @@ class TestTopics:
         one = broker(topics={"orders": [(1, (1,))]}, delete_topic_enable="false")
         (refused,) = answer(Api.DELETE_TOPICS, one, version, **deletion("orders")).responses
         assert refused.error_code == code
+
+
+class TestProduce:
+    """A request with rows whose appends take longer than a turn."""
+
+    def replicas(self, appended):
+        def append(partition, batch, *, to_all):
+            appended.append(partition)
+            time.sleep(2 * TURN_S)
+            if batch == b"bad":
+                raise ApiException(ErrorCode.corrupt_message)
+            return Appended(len(appended), len(appended), -1, False)
+
+        return SimpleNamespace(
+            append=append,
+            partitions=defaultdict(lambda: SimpleNamespace(leader_since=0)),
+            is_committed=lambda partition, offset, leader_since: True,
+            logs=SimpleNamespace(log_start=lambda partition: 0),
+        )
+
+    def rows(self, *batches, **more):
+        rows = tuple(SimpleNamespace(index=number, records=data) for number, data in batches)
+        topic = SimpleNamespace(name="orders", partition_data=rows)
+        return SimpleNamespace(topic_data=(topic,), timeout=timedelta(seconds=10), **more)
+
+    def handle(self, replicas, request):
+        call = Call(RequestHeader(int(Api.PRODUCE), 9, 1, "test"), "127.0.0.1:1")
+        return produce.handle(replicas, broker().purgatory, call, request)
+
+    @pytest.mark.parametrize("acks", [-1, 1])
+    def test_each_row_has_its_own_outcome(self, acks):
+        request = self.rows((0, b"bad"), (0, b"good"), (1, b"good"), acks=acks)
+        answer = asyncio.run(self.handle(self.replicas([]), request))
+        rows = answer.responses[0].partition_responses
+        assert [(row.index, row.error_code, row.base_offset) for row in rows] == [
+            (0, ErrorCode.corrupt_message, -1),
+            (0, ErrorCode.none, 2),
+            (1, ErrorCode.none, 3),
+        ]
+
+    @pytest.mark.parametrize(("acks", "at_first"), [(1, 1), (0, 3)])
+    def test_others_are_served_between_rows_that_are_acknowledged(self, acks, at_first):
+        async def story():
+            appended = []
+            request = self.rows(*((number, b"good") for number in range(3)), acks=acks)
+            serving = asyncio.ensure_future(self.handle(self.replicas(appended), request))
+            await asyncio.sleep(0)
+            first = len(appended)
+            await serving
+            return first, len(appended)
+
+        assert asyncio.run(story()) == (at_first, 3)
+
+    def test_a_batch_belongs_to_the_leadership_in_which_it_was_appended(self):
+        """Another broker leads partition 0 between its append and the wait, and then this one."""
+        asked, replicas = [], self.replicas([])
+
+        def is_committed(partition, offset, leader_since):
+            asked.append((partition.partition, leader_since))
+            return True
+
+        async def story():
+            request = self.rows((0, b"good"), (1, b"good"), acks=-1)
+            serving = asyncio.ensure_future(self.handle(replicas, request))
+            await asyncio.sleep(0)
+            replicas.partitions[TopicPartition("orders", 0)].leader_since = 7
+            await serving
+
+        replicas.is_committed = is_committed
+        asyncio.run(story())
+        assert asked == [(0, 0), (1, 0)]
 
 
 def loop_time():
