@@ -87,6 +87,7 @@ class CoordinatorService(Generic[C]):
         self._spawn = services.spawn
         self._topic = topic
         self.coordinator = coordinator
+        self._fixed_count: int | None = None  # of the topic's partitions; None: not known yet
         self._waiting: dict[int, asyncio.Future[Any]] = {}  # by the number of the request
         self._numbers = count()
         self._alarm: asyncio.TimerHandle | None = None
@@ -106,9 +107,17 @@ class CoordinatorService(Generic[C]):
 
     @property
     def partition_count(self) -> int:
-        """Of the topic, or its configured count before it is created."""
+        """Of the topic, or its configured count before it is created. A group keeps its partition
+        when more are added, until the broker starts again, as in Kafka. A topic with fewer than
+        configured may be incomplete: the metadata lacks a new partition without a live replica."""
         topic = self._metadata.topics.get(self._topic.name)
-        return len(topic.partitions) if topic else self._topic.partitions(self._config)
+        configured = self._topic.partitions(self._config)
+        if topic is None:
+            self._fixed_count = None
+            return configured
+        if self._fixed_count is None and len(topic.partitions) >= configured:
+            self._fixed_count = len(topic.partitions)
+        return self._fixed_count or len(topic.partitions)
 
     def partition_of(self, id: str) -> TopicPartition:
         """Where the records of a group or a transactional id are."""

@@ -115,7 +115,7 @@ class Coordinator(ABC):
             if self._partitions.owned:
                 self._schedule(alarm.kind, now)
             return
-        owner = self._partitions.find(alarm.owner)
+        owner = self._partitions.owned[alarm.partition].get(alarm.owner)
         assert owner is not None, f"{alarm.owner} is gone, but its alarm is set"
         owner.on_alarm(alarm, now)
 

@@ -439,10 +439,10 @@ class Group:
         self._set_alarm(AlarmKind.SESSION, now + timeout, member.id)
 
     def _set_alarm(self, kind: AlarmKind, deadline: int, member: str = "") -> None:
-        self.context.timers.set(Alarm(kind, self.id, member), deadline)
+        self.context.timers.set(Alarm(kind, self.id, member, self.partition), deadline)
 
     def _cancel_alarm(self, kind: AlarmKind, member: str = "") -> None:
-        self.context.timers.cancel(Alarm(kind, self.id, member))
+        self.context.timers.cancel(Alarm(kind, self.id, member, self.partition))
 
     def _report_member(self, member: MemberMetadata, what: str, now: int) -> None:
         self._report("member", now, member=member.id, instance=member.instance_id, what=what)
@@ -474,7 +474,7 @@ class Group:
         self._die("another broker is the coordinator", now)
 
     def _die(self, reason: str, now: int) -> None:
-        self.context.timers.cancel_all(self.id)
+        self.context.timers.cancel_all(self.partition, self.id)
         self.transition_to(DEAD, reason, now)
 
     # -- its offsets -------------------------------------------------------------------------

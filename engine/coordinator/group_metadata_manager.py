@@ -51,7 +51,8 @@ class GroupMetadataManager(OwnedPartitions[Group]):
         key = records.decode_key(record.key or b"")
         value = None if record.value is None else records.decode_value(key, record.value)
         groups = self.loading[partition]
-        group = groups[key.group] = groups.get(key.group) or self.new(key.group)
+        group = groups.get(key.group) or Group(key.group, partition, self.context)
+        groups[key.group] = group
         if isinstance(key, records.OffsetKey):
             assert value is None or isinstance(value, records.OffsetValue)
             group.offsets.replay(key.topic_partition, value, producer_id)

@@ -10,6 +10,8 @@ The leader of a partition is the coordinator of all ids in it. When a broker bec
 reads the partition from the first record to the last; it needs no other source.
 
 Invariant: a partition is in `loading`, in `owned`, or in neither.
+Invariant: what was loaded from a partition belongs to it, also if partitions were added to the
+topic later, and the id would have another one now.
 """
 
 from abc import ABC, abstractmethod

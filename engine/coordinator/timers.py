@@ -30,6 +30,7 @@ class Alarm(NamedTuple):
     kind: AlarmKind
     owner: str = ""  # a group, or a transactional id
     member: str = ""  # of the group
+    partition: int = -1  # of the coordinator's topic, which has the owner
 
 
 class Timers:
@@ -45,8 +46,9 @@ class Timers:
     def cancel(self, alarm: Alarm) -> None:
         self._deadlines.pop(alarm, None)
 
-    def cancel_all(self, owner: str) -> None:
-        for alarm in [each for each in self._deadlines if each.owner == owner]:
+    def cancel_all(self, partition: int, owner: str) -> None:
+        place = partition, owner
+        for alarm in [it for it in self._deadlines if (it.partition, it.owner) == place]:
             del self._deadlines[alarm]
 
     def due(self) -> int | None:

@@ -39,7 +39,7 @@ from engine.config import BrokerConfig
 from engine.coordinator.coordinator import Coordinator, Handler, Interval
 from engine.coordinator.effects import Caller, CoordinatorContext, Effect, TransactionalProducer
 from engine.coordinator.records import GROUP_METADATA_TOPIC
-from engine.coordinator.timers import Alarm, AlarmKind
+from engine.coordinator.timers import AlarmKind
 from engine.coordinator.transactions import records
 from engine.coordinator.transactions.metadata import (
     AT_REST,
@@ -269,7 +269,7 @@ class TransactionCoordinator(Coordinator):
         unloaded = self.transactions.unload(partition)
         self._context.fail_writes(partition, now)
         for transaction in unloaded:
-            self._context.timers.cancel(Alarm(AlarmKind.COMPLETION, transaction.id))
+            self._context.timers.cancel(transaction.completion_alarm)
         return self._context.take_effects()
 
     @property

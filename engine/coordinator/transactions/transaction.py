@@ -166,11 +166,15 @@ class Transaction:
         assert alarm.kind is AlarmKind.COMPLETION
         self.complete(now)
 
+    @property
+    def completion_alarm(self) -> Alarm:
+        return Alarm(AlarmKind.COMPLETION, self.id, partition=self.partition)
+
     def complete(self, now: int) -> None:
         """All partitions have the marker."""
 
         def written(error: ErrorCode, now: int) -> None:
             if error != ErrorCode.none:
-                self.context.timers.set(Alarm(AlarmKind.COMPLETION, self.id), now + RETRY_MS)
+                self.context.timers.set(self.completion_alarm, now + RETRY_MS)
 
         self.change(self.metadata.completed(now), now, written)

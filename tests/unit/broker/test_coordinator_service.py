@@ -1,6 +1,7 @@
 """A coordinator's partitions: loading, appends that wait for replicas, and a change of leader."""
 
 import asyncio
+from dataclasses import replace
 from datetime import timedelta
 from types import SimpleNamespace
 
@@ -178,6 +179,22 @@ def test_a_leader_loads_the_log_in_chunks(broker):
     assert not broker.load_chunk()  # the end is read and loaded in one go
     assert broker.notes[3:] == [("replay", NUMBER, [3]), ("loaded", NUMBER)]
     assert broker.reports() == [("group.loaded", 4)]
+
+
+def test_the_number_of_partitions_is_that_which_the_topic_had_at_first(broker):
+    """Groups stay where they are when partitions are added. A topic made anew is another one."""
+    topics = broker.topics
+    known = topics.pop(OFFSETS)
+
+    def count(partitions):
+        topics[OFFSETS] = replace(known, partitions=dict.fromkeys(range(partitions)))
+        return broker.service.partition_count
+
+    assert broker.service.partition_count == 50
+    assert [count(number) for number in (49, 50, 60)] == [49, 50, 50]
+    del topics[OFFSETS]
+    assert broker.service.partition_count == 50
+    assert [count(number) for number in (60, 70)] == [60, 60]
 
 
 @pytest.mark.parametrize("since", [None, SINCE + 1])

@@ -14,6 +14,7 @@ from tests.unit.coordinator.shell import (
     GROUP,
     NONE,
     PARTITION,
+    REBALANCE,
     SESSION,
     SUBSCRIPTION,
     T0,
@@ -100,6 +101,34 @@ def test_nor_does_it_guess_while_it_is_reading():
     assert answers.pop("sync") == ErrorCode.rebalance_in_progress
     assert set(answers.values()) == {LOADING}
     assert listed(shell) == (LOADING, set())
+
+
+# -- more partitions of __consumer_offsets ---------------------------------------------------------
+
+
+def test_alarms_find_their_group_after_partitions_were_added():
+    """The id of the group has another partition of 60. Kafka's timers have the group itself."""
+    shell = Shell()
+    shell.stable(2)
+    shell.coordinator.set_partition_count(60)
+    assert partition_of(GROUP, 60) != PARTITION
+    shell.advance(SESSION + REBALANCE)
+    (group,) = shell.coordinator.snapshot()
+    assert (group["group"], group["members"], group["state"]) == (GROUP, [], "Empty")
+
+
+def test_a_group_belongs_to_the_partition_from_which_it_was_loaded():
+    shell = Shell()
+    shell.stable(1)
+    after = Shell(partitions=())
+    after.coordinator.set_partition_count(60)
+    assert partition_of(GROUP, 60) != PARTITION
+    after.coordinator.load(PARTITION, 0)
+    after.coordinator.replay(PARTITION, [record for _, record in shell.accepted], after.now)
+    after.do(after.coordinator.loaded(PARTITION, after.now))
+    after.advance(SESSION)
+    (group,) = after.coordinator.snapshot()
+    assert (group["partition"], group["members"]) == (PARTITION, [])
 
 
 # -- a successor ---------------------------------------------------------------------------------

@@ -58,9 +58,10 @@ def test_one_that_is_set_again_while_it_rings_comes_next_time():
 
 def test_those_of_a_group_go_together():
     timers = Timers()
-    other = Alarm(AlarmKind.JOIN, "h")
+    others = [Alarm(AlarmKind.JOIN, "h"), Alarm(AlarmKind.JOIN, "g", partition=3)]
     timers.set(A, 10)
     timers.set(Alarm(AlarmKind.JOIN, "g"), 11)
-    timers.set(other, 12)
-    timers.cancel_all("g")
-    assert list(timers.expired(12)) == [other]
+    for other in others:
+        timers.set(other, 12)
+    timers.cancel_all(-1, "g")
+    assert list(timers.expired(12)) == others
