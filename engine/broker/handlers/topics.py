@@ -9,6 +9,8 @@ the checks are done. If the controller takes longer than `timeout`, the response
 REQUEST_TIMED_OUT, and the work continues.
 
 A client's `controller_mutation_rate` is the partitions that it may create and delete in a second.
+The sum of the new partitions of one request is limited, as in KRaft: the broker plans them all, and
+with `validate_only` too.
 
 Left out: creation policies.
 """
@@ -26,23 +28,33 @@ from kio.schema.delete_topics.v6 import response as delete_v6
 
 from engine.broker.call import Call
 from engine.broker.config_cache import ConfigCache
-from engine.broker.creation import AutoTopicCreationManager, Plan
+from engine.broker.creation import DEFAULT, AutoTopicCreationManager, Plan
 from engine.broker.handlers.results import attempt, attempt_each, code_of, deadline, error_fields
 from engine.broker.metadata import Metadata, TopicInfo
 from engine.config import BrokerConfig, describe_topic
 from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.gateway import ControllerGateway
 from engine.model import NO_BROKER
-from engine.topics import check_assignment, spread_further
+from engine.topics import check_added, check_assignment, spread_further
 from engine.wire.primitives import NO_THROTTLE
 
 T = TypeVar("T")
 DELETION_DISABLED_SINCE = 3  # older versions have no error of that name
 
 
-def _check_once(names: Counter[str], name: str) -> None:
-    if names[name] > 1:
-        raise invalid_request(f"{name} is in the request twice")
+class TopicChanges:
+    """What holds for a request as a whole: no name twice, and not too many new partitions."""
+
+    def __init__(self, request: Any, partitions: Callable[[Any], int]) -> None:
+        self.validate_only: bool = request.validate_only
+        self._names = Counter(topic.name for topic in request.topics)
+        self._partitions = sum(max(partitions(topic), 0) for topic in request.topics)
+
+    def check(self, name: str) -> None:
+        """Refuse a row of it."""
+        if self._names[name] > 1:
+            raise invalid_request(f"{name} is in the request twice")
+        check_added(self._partitions)
 
 
 async def _each(
@@ -101,10 +113,9 @@ class TopicHandlers:
     # -- CreateTopics ----------------------------------------------------------------------------
 
     async def create(self, call: Call, request: Any) -> create_v7.CreateTopicsResponse:
-        names = Counter(topic.name for topic in request.topics)
+        changes = TopicChanges(request, self._partitions_of_new)
         outcomes = await attempt_each(
-            self.gateway,
-            (self._create(call, names, it, request.validate_only) for it in request.topics),
+            self.gateway, (self._create(call, changes, it) for it in request.topics)
         )
         if not request.validate_only:
             until = deadline(request.timeout)
@@ -119,11 +130,13 @@ class TopicHandlers:
             ),
         )
 
-    async def _create(
-        self, call: Call, names: Counter[str], topic: Any, validate_only: bool
-    ) -> Plan:
+    def _partitions_of_new(self, topic: Any) -> int:
+        by_hand, count = len(topic.assignments), topic.num_partitions
+        return by_hand or (self.config.num_partitions if count == DEFAULT else int(count))
+
+    async def _create(self, call: Call, changes: TopicChanges, topic: Any) -> Plan:
         self._check_controller()
-        _check_once(names, topic.name)
+        changes.check(topic.name)
         planned = self.creation.plan(
             topic.name,
             {each.name: each.value for each in topic.configs},
@@ -131,7 +144,7 @@ class TopicHandlers:
             replication=topic.replication_factor,
             by_hand={each.partition_index: list(each.broker_ids) for each in topic.assignments},
         )
-        if not validate_only:
+        if not changes.validate_only:
             call.take(len(planned.assignment), self.now())
             await self.gateway.create_topic(planned.name, planned.assignment, planned.overrides)
         return planned
@@ -224,10 +237,9 @@ class TopicHandlers:
     # -- CreatePartitions ------------------------------------------------------------------------
 
     async def create_partitions(self, call: Call, request: Any) -> grow_v3.CreatePartitionsResponse:
-        names = Counter(topic.name for topic in request.topics)
+        changes = TopicChanges(request, self._partitions_of_grown)
         outcomes = await attempt_each(
-            self.gateway,
-            (self._grow(call, names, it, request.validate_only) for it in request.topics),
+            self.gateway, (self._grow(call, changes, it) for it in request.topics)
         )
         if not request.validate_only:
             until = deadline(request.timeout)
@@ -240,18 +252,20 @@ class TopicHandlers:
             ),
         )
 
-    async def _grow(
-        self, call: Call, names: Counter[str], wanted: Any, validate_only: bool
-    ) -> tuple[str, Assignment]:
+    def _partitions_of_grown(self, wanted: Any) -> int:
+        topic = self.metadata.topics.get(wanted.name)
+        return 0 if topic is None else wanted.count - len(topic.partitions)
+
+    async def _grow(self, call: Call, changes: TopicChanges, wanted: Any) -> tuple[str, Assignment]:
         self._check_controller()
-        _check_once(names, wanted.name)
+        changes.check(wanted.name)
         topic = self.metadata.topics.get(wanted.name)
         if topic is None:
             raise ApiException(
                 ErrorCode.unknown_topic_or_partition, f"The topic '{wanted.name}' does not exist."
             )
         added = self._added(topic, wanted)
-        if not validate_only:
+        if not changes.validate_only:
             call.take(len(added), self.now())
             await self.gateway.create_partitions(wanted.name, added)
         return wanted.name, added

@@ -98,6 +98,27 @@ class TestTopics:
         assert gone.responses[0].error_code == ErrorCode.request_timed_out
         assert "/admin/delete_topics/orders" in znodes_of(one)
 
+    @pytest.mark.parametrize(("counts", "code"), [((6000, 4000), 0), ((6000, 4001), 44)])
+    def test_the_partitions_of_a_request_are_limited_in_sum(self, counts, code):
+        """With validate_only, too: 10,000 topics of 10,000 partitions each have no room."""
+        existing = {f"old{count}": [(1, (1,))] for count in counts}
+        one, request = broker(topics=existing), {"timeout": NO_TIME, "validate_only": True}
+        new = [wanted(f"new{count}") for count in counts]
+        by_hand, by_count = new
+        by_hand.num_partitions = by_hand.replication_factor = -1
+        by_hand.assignments = tuple(
+            SimpleNamespace(partition_index=number, broker_ids=(1,)) for number in range(counts[0])
+        )
+        by_count.num_partitions = counts[1]
+        made = answer(Api.CREATE_TOPICS, one, 7, topics=tuple(new), **request)
+        assert [row.error_code for row in made.topics] == [code] * 2
+        more = tuple(
+            SimpleNamespace(name=f"old{count}", count=1 + count, assignments=None)
+            for count in counts
+        )
+        grown = answer(Api.CREATE_PARTITIONS, one, 3, topics=more, **request)
+        assert [row.error_code for row in grown.results] == [code] * 2
+
     def test_a_topic_counts_as_gone_when_a_new_one_has_its_name(self):
         async def story():
             old = one.metadata.topics["orders"]
