@@ -20,7 +20,10 @@ from engine.cluster.security.authority import CertificateAuthority
 from engine.cluster.single_requests import Body, ask
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
+from engine.wire.codec import decode_response, encode_request, message
+from engine.wire.errors import RequestHeader
 from tests.interop.alike import OURS, THEIRS
+from tests.interop.plain import build
 from tests.interop.watch import until
 from tests.modes import MODES, made
 
@@ -318,6 +321,30 @@ def test_nothing_is_served_to_one_who_is_known_but_another_handshake(session):
     assert session.ask(METADATA) is not None
     assert session.ask(handshake("PLAIN"))[4:6] == pack(">h", 34)  # ILLEGAL_SASL_STATE
     assert session.ask(token(ALICE))[4:6] == pack(">h", 34)
+
+
+ROBOT = {"renewers": [{"principal_type": "Robot", "principal_name": "r"}]}
+TOKENS = [
+    (Api.CREATE_DELEGATION_TOKEN, {"max_lifetime": -1}, "auth_disabled"),
+    (Api.CREATE_DELEGATION_TOKEN, {"max_lifetime": -1, **ROBOT}, "invalid_principal_type"),
+    (Api.RENEW_DELEGATION_TOKEN, {"hmac": b"x", "renew_period": 1}, "auth_disabled"),
+    (Api.EXPIRE_DELEGATION_TOKEN, {"hmac": b"x", "expiry_time_period": 1}, "auth_disabled"),
+    (Api.DESCRIBE_DELEGATION_TOKEN, {"owners": None}, "auth_disabled"),
+]
+
+
+@pytest.mark.parametrize("version", [0, 2])
+@pytest.mark.parametrize(("api", "fields", "error"), TOKENS, ids=lambda it: getattr(it, "name", ""))
+def test_there_are_no_delegation_tokens_for_those_who_are_known(
+    session, api, fields, error, version
+):
+    assert session.ask(handshake("PLAIN"), token(ALICE)) is not None
+    header = RequestHeader(api, version, 4, "c")
+    request = build(message(api, version, "request"), fields)
+    answer = decode_response(header, session.ask(encode_request(header, request)[4:]))
+    assert answer.error_code.name.endswith(error)
+    if api is Api.CREATE_DELEGATION_TOKEN:
+        assert (answer.principal_type, answer.principal_name) == ("User", "alice")
 
 
 @pytest.mark.parametrize(
