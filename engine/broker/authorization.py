@@ -361,6 +361,14 @@ class AuthHelper:
             if not access.allows(*need):
                 raise access.error(topic)
 
+    def may_follow(self, call: Call, replica_id: int) -> bool:
+        """Whether the client is a consumer, or a follower that may be one. `check_fetch` reports a
+        denial."""
+        if self.authorizer is None or replica_id < 0:
+            return True
+        access = Access(self, self.authorizer, call)
+        return access.allows(CLUSTER_ACTION, CLUSTER, quiet=True)
+
     def guarded(self, handler: Handler) -> Handler:
         """The handler behind the table; without an authorizer, the handler itself."""
         if self.authorizer is None:

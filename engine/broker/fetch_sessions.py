@@ -6,7 +6,8 @@
     Fetch session 77, epoch 2, ...
     Fetch session 77, epoch -1                 ->  closes it
 
-Without a session (epoch -1, or when the cache is full) every request names all partitions.
+Without a session (epoch -1, or when the cache is full) every request names all partitions. A
+session whose last partition is forgotten is closed.
 
 A session is notified of changes to its partitions, also between two requests. So a fetch reads only
 the partitions that are `due`, and a thousand idle ones cost nothing.
@@ -148,17 +149,25 @@ class FetchSessions:
         self._sessions: dict[int, FetchSession] = {}  # the least recently used first
 
     def begin(
-        self, request: Any, replicas: ReplicaManager, now: int, *, by_id: bool = False
+        self,
+        request: Any,
+        replicas: ReplicaManager,
+        now: int,
+        *,
+        by_id: bool = False,
+        trusted: bool = True,
     ) -> FetchSession:
-        """The session that a request belongs to, updated by the request."""
+        """The session that a request belongs to, updated by the request. Not `trusted`: the client
+        may not be a follower, as it says, so it opens and closes no session, and has none."""
         if request.session_epoch in (INITIAL, FINAL):
-            self._close(request.session_id)
             session = FetchSession(NO_SESSION, replicas, request.replica_id, now, by_id=by_id)
-            if request.session_epoch == INITIAL:
-                self._keep(session)
+            if trusted:
+                self._close(request.session_id)
+                if request.session_epoch == INITIAL:
+                    self._keep(session)
             session.update(request)
             return session
-        found = self._sessions.pop(request.session_id, None)
+        found = self._sessions.pop(request.session_id, None) if trusted else None
         if found is None:
             raise ApiException(
                 ErrorCode.fetch_session_id_not_found, f"no fetch session {request.session_id}"
@@ -176,6 +185,9 @@ class FetchSessions:
                 f"fetch session {found.id} has {'ids' if found.by_id else 'names'} of topics",
             )
         found.update(request)
+        if not found.partitions:
+            self._close(found.id)
+            return FetchSession(NO_SESSION, replicas, request.replica_id, now, by_id=by_id)
         found.used, found.full = now, False
         found.epoch = found.epoch % MAX_EPOCH + 1
         return found

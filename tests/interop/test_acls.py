@@ -319,6 +319,26 @@ def test_whoever_says_to_be_a_follower_needs_cluster_action(rules, elsewhere, to
     assert code() == ErrorCode.none
 
 
+def test_who_may_not_follow_opens_and_closes_no_session(client, rules, elsewhere, topic):
+    def follow(someone, session, wanted=True):
+        request = fetch(topic, 0, session=session)
+        request.replica_id = 2
+        if not wanted:
+            request.topics = ()
+        return someone.ask(Api.FETCH, request)
+
+    rules(rule(TOPIC, READ, topic))
+    opened = follow(client, (0, 0)).session_id
+    assert opened != 0
+    assert follow(elsewhere, (0, 0)).session_id == 0
+    for number in (0, opened):
+        assert follow(elsewhere, (number, 0), wanted=False).session_id == 0
+        assert follow(elsewhere, (number, -1), wanted=False).error_code == 0
+    stolen = follow(elsewhere, (opened, 1), wanted=False)
+    assert stolen.error_code == ErrorCode.fetch_session_id_not_found
+    assert follow(client, (opened, 1), wanted=False).session_id == opened
+
+
 def test_an_idempotent_producer_writes_some_topic_or_may_do_so_anyway(rules, elsewhere):
     def code():
         start = {"transactional_id": None, "producer_epoch": -1}

@@ -56,7 +56,8 @@ async def handle(
 ) -> FetchAnswer:
     try:
         by_id = call.version >= TOPIC_IDS_SINCE
-        session = sessions.begin(request, replicas, replicas.now(), by_id=by_id)
+        trusted = auth.may_follow(call, request.replica_id)
+        session = sessions.begin(request, replicas, replicas.now(), by_id=by_id, trusted=trusted)
         if by_id:
             session.resolve(metadata.topic_names)
     except ApiException as error:

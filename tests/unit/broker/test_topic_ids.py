@@ -11,7 +11,9 @@ from uuid import UUID
 import pytest
 from kio.schema.fetch.v13.request import FetchPartition, FetchRequest, FetchTopic, ForgottenTopic
 
+from engine.broker.authorization import AuthHelper
 from engine.broker.call import Call
+from engine.broker.events import Ring
 from engine.broker.fetch_sessions import FetchSessions
 from engine.broker.handlers import fetch
 from engine.broker.metadata import Metadata
@@ -43,7 +45,7 @@ class Broker:
         self.replicas = ReplicaManager(config, [directory], lambda: 0)
         self.replicas.logs.load(lambda topic: TopicConfig())
         self.metadata, self.sessions = Metadata(), FetchSessions(10, Random(1))
-        self.auth = SimpleNamespace(check_fetch=lambda *_: None)
+        self.auth = AuthHelper(None, self.metadata, Ring(), lambda: 0)
         self.session, self.epoch = 0, 0
 
     def has(self, id, *, log_id=None, now=ALONE):

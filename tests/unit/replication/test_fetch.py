@@ -138,6 +138,15 @@ class TestSession:
         broker.serve(ask((session, -1)))
         assert broker.replicas._readers == {}
 
+    def test_a_session_without_partitions_is_closed(self, broker):
+        session = broker.serve(ask(wants=[("a", 0), ("b", 0)])).session_id
+        assert broker.serve(ask((session, 1), forget="a")).session_id == session
+        closed = broker.serve(ask((session, 2), forget="b"))
+        assert (closed.error_code, closed.session_id, closed.responses) == (0, 0, [])
+        assert (len(broker.sessions), broker.replicas._readers) == (0, {})
+        gone = broker.serve(ask((session, 3)))
+        assert gone.error_code == ErrorCode.fetch_session_id_not_found
+
     def test_a_session_vouches_only_for_what_is_in_it(self, broker):
         opened = broker.serve(ask(wants=[("a", 0), ("b", 0)], replica=2)).session_id
         broker.cluster.now += 10
