@@ -77,6 +77,12 @@ def heartbeat(groups: GroupMetadataManager, request: Any, caller: Caller, now: i
     return responses.heartbeat()
 
 
+def join_refused(request: Any, caller: Caller, error: ErrorCode) -> Any:
+    """With the member's id, unless the group has no room for it: then it is no member any more."""
+    is_full = error == ErrorCode.group_max_size_reached
+    return responses.not_joined(caller, NO_MEMBER if is_full else request.member_id, error)
+
+
 def sync_refused(request: Any, caller: Caller, error: ErrorCode) -> Any:
     """Clients do not know COORDINATOR_LOAD_IN_PROGRESS here; nor in a Heartbeat's response."""
     is_loading = error == ErrorCode.coordinator_load_in_progress
@@ -114,9 +120,7 @@ def _unknown_member(id: str) -> ApiException:
 
 
 HANDLERS: Mapping[type, Handler] = {
-    JoinGroupRequest: Handler(
-        join, lambda it, caller, code: responses.not_joined(caller, it.member_id, code)
-    ),
+    JoinGroupRequest: Handler(join, join_refused),
     SyncGroupRequest: Handler(sync, sync_refused),
     HeartbeatRequest: Handler(heartbeat, heartbeat_refused),
     LeaveGroupRequest: Handler(leave, lambda it, caller, code: responses.not_left(code)),
