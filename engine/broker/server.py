@@ -9,9 +9,9 @@ it has sent the response to the previous one. So a client that does not read its
 only itself. A client that sends many requests at once is served for a millisecond, then the others
 are served. Bytes that are not a request close the connection, after the requests before them.
 
-Most requests have their answer without waiting. So the first steps of a lone Produce, Fetch or
-Heartbeat are taken as soon as its bytes are there, which saves two turns of the loop. If it has to
-wait, the connection's task goes on with it.
+Most requests have their answer without waiting. So the first steps of a lone Produce, Fetch,
+Heartbeat or OffsetCommit are taken as soon as its bytes are there, which saves two turns of the
+loop. If it has to wait, the connection's task goes on with it.
 
 Invariant: memory per connection is bounded: one request being served, the whole requests that came
 in the same chunk, one request being received, and one response being sent.

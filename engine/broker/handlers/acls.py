@@ -1,4 +1,4 @@
-"""DescribeAcls, CreateAcls and DeleteAcls (APIs 29 to 31), versions 1 to 2.
+"""DescribeAcls, CreateAcls and DeleteAcls (APIs 29 to 31), versions 0 to 2.
 
 Each new entry and each filter succeeds or fails on its own. Without `authorizer.class.name` the
 answer is SECURITY_DISABLED. A request with a number that is not known closes the connection, as

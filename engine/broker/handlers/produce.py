@@ -46,14 +46,12 @@ ZSTD_SINCE = 7
 
 
 @dataclass(slots=True)
-class Row:
+class ProducedRow:
     """A row of the request, and what came of it."""
 
     partition: TopicPartition
     outcome: Appended | ApiException
-    leader_since: int = (
-        -1
-    )  # the leader epoch in which this broker's leadership began, at the append
+    leader_since: int = -1  # at the append: the epoch in which this leadership began
 
 
 async def handle(
@@ -61,7 +59,7 @@ async def handle(
 ) -> ProduceResponse | None:
     given = [(topic.name, row) for topic in request.topic_data for row in topic.partition_data]
     turns = Turns() if len(given) > 1 and request.acks != 0 else None
-    rows: list[Row] = []
+    rows: list[ProducedRow] = []
     for topic, row in given:
         if turns is not None:
             await turns.next()
@@ -78,7 +76,7 @@ async def handle(
 
 
 async def _replicate(
-    replicas: ReplicaManager, purgatory: Purgatory, rows: list[Row], timeout: timedelta
+    replicas: ReplicaManager, purgatory: Purgatory, rows: list[ProducedRow], timeout: timedelta
 ) -> None:
     """Wait until all in-sync replicas have what was appended; a batch that they lack has failed."""
     until = deadline(timeout)
@@ -92,7 +90,7 @@ async def _replicate(
 
 def _append(
     replicas: ReplicaManager, call: Call, partition: TopicPartition, batch: Buffer | None, acks: int
-) -> Row:
+) -> ProducedRow:
     try:
         if acks not in ACKS:
             raise ApiException(
@@ -108,12 +106,14 @@ def _append(
                 ErrorCode.unsupported_compression_type, f"zstd needs Produce version {ZSTD_SINCE}"
             )
         stored = replicas.append(partition, batch, to_all=acks == -1)
-        return Row(partition, stored, replicas.partitions[partition].leader_since)
+        return ProducedRow(partition, stored, replicas.partitions[partition].leader_since)
     except ApiException as error:
-        return Row(partition, call.refused(partition, error))
+        return ProducedRow(partition, call.refused(partition, error))
 
 
-def _response(replicas: ReplicaManager, request: Any, rows: Iterator[Row]) -> ProduceResponse:
+def _response(
+    replicas: ReplicaManager, request: Any, rows: Iterator[ProducedRow]
+) -> ProduceResponse:
     topics = []
     for topic in request.topic_data:
         of_topic = islice(rows, len(topic.partition_data))

@@ -42,7 +42,7 @@ T = TypeVar("T")
 DELETION_DISABLED_SINCE = 3  # older versions have no error of that name
 
 
-class TopicChanges:
+class TopicRows:
     """What holds for a request as a whole: no name twice, and not too many new partitions."""
 
     def __init__(self, request: Any, partitions: Callable[[Any], int]) -> None:
@@ -113,9 +113,9 @@ class TopicHandlers:
     # -- CreateTopics ----------------------------------------------------------------------------
 
     async def create(self, call: Call, request: Any) -> create_v7.CreateTopicsResponse:
-        changes = TopicChanges(request, self._partitions_of_new)
+        rows = TopicRows(request, self._partitions_of_new)
         outcomes = await attempt_each(
-            self.gateway, (self._create(call, changes, it) for it in request.topics)
+            self.gateway, (self._create(call, rows, it) for it in request.topics)
         )
         if not request.validate_only:
             until = deadline(request.timeout)
@@ -134,9 +134,9 @@ class TopicHandlers:
         by_hand, count = len(topic.assignments), topic.num_partitions
         return by_hand or (self.config.num_partitions if count == DEFAULT else int(count))
 
-    async def _create(self, call: Call, changes: TopicChanges, topic: Any) -> Plan:
+    async def _create(self, call: Call, rows: TopicRows, topic: Any) -> Plan:
         self._check_controller()
-        changes.check(topic.name)
+        rows.check(topic.name)
         planned = self.creation.plan(
             topic.name,
             {each.name: each.value for each in topic.configs},
@@ -144,7 +144,7 @@ class TopicHandlers:
             replication=topic.replication_factor,
             by_hand={each.partition_index: list(each.broker_ids) for each in topic.assignments},
         )
-        if not changes.validate_only:
+        if not rows.validate_only:
             call.take(len(planned.assignment), self.now())
             await self.gateway.create_topic(planned.name, planned.assignment, planned.overrides)
         return planned
@@ -237,9 +237,9 @@ class TopicHandlers:
     # -- CreatePartitions ------------------------------------------------------------------------
 
     async def create_partitions(self, call: Call, request: Any) -> grow_v3.CreatePartitionsResponse:
-        changes = TopicChanges(request, self._partitions_of_grown)
+        rows = TopicRows(request, self._partitions_of_grown)
         outcomes = await attempt_each(
-            self.gateway, (self._grow(call, changes, it) for it in request.topics)
+            self.gateway, (self._grow(call, rows, it) for it in request.topics)
         )
         if not request.validate_only:
             until = deadline(request.timeout)
@@ -256,16 +256,16 @@ class TopicHandlers:
         topic = self.metadata.topics.get(wanted.name)
         return 0 if topic is None else wanted.count - len(topic.partitions)
 
-    async def _grow(self, call: Call, changes: TopicChanges, wanted: Any) -> tuple[str, Assignment]:
+    async def _grow(self, call: Call, rows: TopicRows, wanted: Any) -> tuple[str, Assignment]:
         self._check_controller()
-        changes.check(wanted.name)
+        rows.check(wanted.name)
         topic = self.metadata.topics.get(wanted.name)
         if topic is None:
             raise ApiException(
                 ErrorCode.unknown_topic_or_partition, f"The topic '{wanted.name}' does not exist."
             )
         added = self._added(topic, wanted)
-        if not changes.validate_only:
+        if not rows.validate_only:
             call.take(len(added), self.now())
             await self.gateway.create_partitions(wanted.name, added)
         return wanted.name, added
