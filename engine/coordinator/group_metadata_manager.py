@@ -37,7 +37,10 @@ class GroupMetadataManager(OwnedPartitions[Group]):
 
     def new(self, id: str) -> Group:
         """A group that is not stored here before `keep`: the request may still be refused."""
-        return Group(id, self.partition_of(id), self.context)
+        return self._create(id, self.partition_of(id))
+
+    def _create(self, id: str, partition: int) -> Group:
+        return Group(id, partition, self.context)
 
     def keep(self, group: Group) -> None:
         """Store a group that was changed, or remove it if it has died."""
@@ -51,8 +54,7 @@ class GroupMetadataManager(OwnedPartitions[Group]):
         key = records.decode_key(record.key or b"")
         value = None if record.value is None else records.decode_value(key, record.value)
         groups = self.loading[partition]
-        group = groups.get(key.group) or Group(key.group, partition, self.context)
-        groups[key.group] = group
+        group = groups[key.group] = groups.get(key.group) or self._create(key.group, partition)
         if isinstance(key, records.OffsetKey):
             assert value is None or isinstance(value, records.OffsetValue)
             group.offsets.replay(key.topic_partition, value, producer_id)

@@ -90,8 +90,8 @@ def put_generation(guard: RuleGuard) -> Rules:
                 raise ApiException(ErrorCode.illegal_generation, "by the rule")
 
     class RuledGroups(GroupMetadataManager):
-        def new(self, id: str) -> Group:
-            group = super().new(id)
+        def _create(self, id: str, partition: int) -> Group:
+            group = super()._create(id, partition)
             group.__class__ = RuledGroup
             return group
 

@@ -136,8 +136,8 @@ class TakesAnyCommit(Group):
 
 
 class GroupsUnchecked(GroupMetadataManager):
-    def new(self, id: str) -> Group:
-        group = super().new(id)
+    def _create(self, id: str, partition: int) -> Group:
+        group = super()._create(id, partition)
         group.__class__ = TakesAnyCommit
         return group
 
@@ -169,8 +169,8 @@ class StoresAtOnce(GroupOffsets):
 
 
 class GroupsWithoutTransactions(GroupMetadataManager):
-    def new(self, id: str) -> Group:
-        group = super().new(id)
+    def _create(self, id: str, partition: int) -> Group:
+        group = super()._create(id, partition)
         group.offsets.__class__ = StoresAtOnce
         return group
 
