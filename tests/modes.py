@@ -1,9 +1,10 @@
 """Which tests on a real cluster run in both modes: with ZooKeeper, and without (KRaft).
 
-`make test` has those modules that say most about what differs: a stock client, transactions. The
-others are in `make advanced`. A module that is in no list is about ZooKeeper, or about what
-both modes share: the frames of a connection, the files of a log. In a module that runs in both
-modes, a test of ZooKeeper alone has the mark `of_zookeeper`.
+`make test` has those modules that say most about what differs: a stock client, transactions,
+groups, topics, malformed input. The others of interop are in `make long`, and those of cluster in
+`make advanced`. A module that is in no list is about ZooKeeper, or about what both modes share: the
+frames of a connection, the files of a log. In a module that runs in both modes, a test of ZooKeeper
+alone has the mark `of_zookeeper`.
 
 Without ZooKeeper a broker hears of a change a moment after the controller has answered: see `Raw`
 and `caught_up` in tests/interop/raw.py.
@@ -18,12 +19,13 @@ from engine.cluster.cluster import Cluster
 from engine.config.kraft import STANDARD_AUTHORIZER
 
 ZOOKEEPER, KRAFT = "zookeeper", "kraft"
-SHORT = {"test_confluent", "test_transactions"}
+SHORT = {"test_admin_topics", "test_bad_input", "test_confluent", "test_coordinator"}
+SHORT |= {"test_transactions"}
 LONG = (
-    "test_acls test_admin test_admin_configs test_admin_python test_admin_topics test_aiokafka "
-    "test_answers test_bad_batches test_bad_input test_between_clients test_both_alike "
+    "test_acls test_admin test_admin_configs test_admin_python test_aiokafka "
+    "test_answers test_bad_batches test_between_clients test_both_alike "
     "test_both_alike_admin test_cli test_cli_cluster test_cli_console test_cli_groups "
-    "test_cli_reset test_connections test_consumer test_consumer_group test_coordinator "
+    "test_cli_reset test_connections test_consumer test_consumer_group "
     "test_crash test_crowded_group test_damage test_each_protocol test_fuzz test_groups_mixed "
     "test_kafka_python test_kcat test_listener test_observe test_offsets_topic "
     "test_old_versions test_plain_metadata test_producer test_producer_refusals test_quota_tools "
@@ -52,7 +54,8 @@ def in_both_modes(metafunc: pytest.Metafunc) -> None:
     both = {*SHORT, *LONG.split()} if folder == "interop" else {*OF_CLUSTER.split()}
     if "cluster" not in metafunc.fixturenames or module not in both:
         return
-    marks = [] if module in SHORT else [pytest.mark.advanced]
+    later = pytest.mark.long if folder == "interop" else pytest.mark.advanced
+    marks = [] if folder == "interop" and module in SHORT else [later]
     modes = [ZOOKEEPER, pytest.param(KRAFT, marks=marks)]
     metafunc.parametrize("cluster", modes, indirect=True, scope="module")
 

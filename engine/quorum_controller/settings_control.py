@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 from uuid import UUID
 
+from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import Entries
 from engine.metadata.image import MetadataImage
 from engine.metadata.image_records import acl_record, config_record, quota_record
@@ -18,12 +19,20 @@ from engine.quorum_controller.result import ControllerResult
 from engine.quotas.alteration import Alteration, altered, java_text, quotas_of
 from engine.quotas.entity import ClientQuotaEntity
 from engine.security.acls import AclBinding, ResourcePattern
+from engine.wire.readers import LONGEST_TEXT
 
 
 def alter_config(
     image: MetadataImage, kind: str, name: str, values: Mapping[str, str]
 ) -> ControllerResult[None]:
-    """Replace what is set for an entity."""
+    """Replace what is set for an entity. An ApiException if a value is longer than a string of a
+    record may be: several requests can append to a list."""
+    if any(len(value.encode()) > LONGEST_TEXT for value in values.values()):
+        raise ApiException(
+            ErrorCode.invalid_config,
+            "The configuration value cannot be added because it exceeds the maximum value size of "
+            f"{LONGEST_TEXT} bytes.",
+        )
     before = image.configs.get((kind, name), {})
     gone = [config_record(kind, name, key, None) for key in before if key not in values]
     new = [

@@ -64,6 +64,10 @@ BAD = {
     "the most topics": (framed(metadata_of(2**31 - 1)), "2147483647 elements"),
     "minus seven topics": (framed(metadata_of(-7)), "a length of -7"),
     "a number without end": (framed(message(3, 11, b"\xff" * 40)), "more than five bytes"),
+    "a string longer than Kafka reads": (
+        framed(message(3, 11, b"\0\2" + bytes(16) + b"\x81\x80\2" + b"n" * 2**15)),
+        "a string of 32768 bytes",
+    ),
     "a compact count too high": (framed(message(3, 11, b"\0\xff\xff\xff\xff\7")), "elements"),
 }
 
@@ -178,7 +182,7 @@ def test_a_topic_cannot_have_any_name(cluster, client, name):
 def test_names_do_not_forge_or_flood_the_log(cluster, client):
     broker = cluster.child(1)
     before = len(broker.output())
-    for name in ("a\n2021-04-19 ERROR forged", "\x1b[31mred", "long" * 100_000):
+    for name in ("a\n2021-04-19 ERROR forged", "\x1b[31mred", "long" * 8_000):
         assert client.create(name) == 17
         assert client.produce(name, batch("x")).error_code == 3
     told = broker.output()[before:]
@@ -224,22 +228,31 @@ def test_billions_of_partitions_are_refused_before_they_are_counted(cluster, cli
 
 
 def test_more_than_a_topic_can_have_is_refused(cluster, client, topic):
-    """A request adds 10,000 partitions at most. A znode ends at a megabyte, and ZooKeeper hangs up
-    on whoever sends more; without it, a configuration of a megabyte is a record like any other."""
+    """A request adds 10,000 partitions at most."""
     wide = create(f"wide-{topic}")
     each = [Message(partition_index=number, broker_ids=(1,)) for number in range(90_000)]
     wide.topics[0].num_partitions = wide.topics[0].replication_factor = -1
     wide.topics[0].assignments = tuple(each)
-    rambling = create(f"rambling-{topic}")
-    name = "follower.replication.throttled.replicas"
-    rambling.topics[0].configs = (Message(name=name, value=",".join(["1:1"] * 260_000)),)
     with told(deciding(cluster), "Excessively large number of partitions"):
         assert client.ask(Api.CREATE_TOPICS, wide).topics[0].error_code == 44
-    if cluster.is_kraft:
-        assert client.ask(Api.CREATE_TOPICS, rambling).topics[0].error_code == 0
-    else:
-        with told(deciding(cluster), "more than a ZooKeeper node can hold"):
-            assert client.ask(Api.CREATE_TOPICS, rambling).topics[0].error_code == 44
+    assert client.create(f"next-{topic}") == 0
+
+
+def test_more_than_a_znode_can_hold_is_refused(cluster, client, topic):
+    """A znode ends at a megabyte, and ZooKeeper hangs up on whoever sends more. Without it, a value
+    ends at 32,767 bytes."""
+    name, more = "follower.replication.throttled.replicas", ",".join(["1:1"] * 8_000)
+    append = Message(name=name, config_operation=2, value=more)
+    resource = Message(resource_type=2, resource_name=topic, configs=(append,))
+    request = Message(resources=(resource,), validate_only=False)
+
+    def answers():
+        for _ in range(36):
+            yield client.ask(Api.INCREMENTAL_ALTER_CONFIGS, request).responses[0].error_code
+
+    what = "maximum value size" if cluster.is_kraft else "more than a ZooKeeper node can hold"
+    with told(deciding(cluster), what):
+        assert set(answers()) == {0, 40 if cluster.is_kraft else 44}
     assert client.create(f"next-{topic}") == 0
 
 

@@ -1,5 +1,6 @@
 """What a group's coordinator answers on the wire; above all to what makes no sense."""
 
+from datetime import timedelta
 from itertools import count
 
 import pytest
@@ -11,6 +12,7 @@ from engine.model import TopicPartition
 from engine.wire.apis import Api
 from tests.interop.raw_member import SUBSCRIPTION, Member, Message
 from tests.interop.watch import until
+from tests.limits import CHANGE_S
 
 CONFIG = {"offsets.topic.num.partitions": "3"}
 SHARE = encode_assignment(Assignment((TopicPartition("t", 0),), None))
@@ -178,8 +180,9 @@ class TestOffsets:
 
     def test_of_a_deleted_topic_are_forgotten(self, member, client, topic):
         assert member.commit(topic, 7) == ErrorCode.none
-        names = (Message(name=topic, topic_id=None),)
-        client.ask(Api.DELETE_TOPICS, Message(topics=names, topic_names=(topic,), timeout=0), 5)
+        names, limit = (Message(name=topic, topic_id=None),), timedelta(seconds=CHANGE_S)
+        request = Message(topics=names, topic_names=(topic,), timeout=limit)
+        client.ask(Api.DELETE_TOPICS, request, 5)
         until(lambda: member.committed(topic) == -1)
 
     def test_go_with_their_group(self, member, other, topic):

@@ -113,7 +113,8 @@ def _operate(config: type[Config], values: dict[str, str], change: Any) -> None:
                 )
             old = _items(values.get(key.name, printed(key.default)))
             named = _items(change.value)
-            kept = [item for item in old if item not in named]
+            gone = set(named)
+            kept = [item for item in old if item not in gone]
             values[key.name] = ",".join(kept if word == "subtract" else [*old, *named])
         case _:
             raise invalid_request(f"There is no config operation {change.config_operation}")

@@ -29,6 +29,15 @@ def entry(user):
     return AccessControlEntry(f"User:{user}", "*", AclOperation.READ, AclPermissionType.ALLOW)
 
 
+def test_a_value_longer_than_a_string_of_a_record_is_refused():
+    alter = settings_control.alter_config
+    image, longest = Controlled().image, "v" * (2**15 - 1)
+    assert alter(image, "topics", "orders", {"a": longest}).records
+    assert refused(alter, image, "topics", "orders", {"a": longest + "v"}) is (
+        ErrorCode.invalid_config
+    )
+
+
 def test_a_configuration_is_replaced_by_the_fewest_records():
     it = Controlled()
 
