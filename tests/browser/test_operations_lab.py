@@ -28,7 +28,7 @@ def test_a_guess_a_client_that_waits_and_the_board(lesson: Lesson) -> None:
     lesson.run("guess = questions.over_its_quota()")
     lesson.run("limits = {")
     lesson.run("class Sent(NamedTuple):\n    answers")
-    lesson.run("streams = {name: pool.submit")
+    lesson.run('topic, pool = cluster.topic("load"')
     gauge = lesson.run("gauge = ThrottleGauge(cluster)").locator(".lab-stage")
     expect(gauge).to_contain_text("noisy")
     lesson.photograph("gauge")
