@@ -74,7 +74,8 @@ class BrokerLifecycleManager:
     async def register(
         self, request: BrokerRegistrationRequest, registered: Callable[[int], None]
     ) -> None:
-        """Each epoch of the broker is told to `registered`. Raises an ApiException."""
+        """Ask until the controller agrees; an ApiException if it does not in time. `registered` is
+        told the epoch of the broker, now and whenever it registers again."""
         self._registration, self._registered = request, registered
         limit_ms, refused = self._config.initial_broker_registration_timeout_ms, "no answer"
         try:

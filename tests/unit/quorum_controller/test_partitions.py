@@ -223,23 +223,23 @@ def test_a_move_is_cancelled(it):
     assert it.partition.replicas == (1, 2, 3) and it.partition.adding == ()
 
 
-def test_a_cancellation_that_would_lose_records_is_refused(it):
+def leave_only_4_in_sync(it):
+    """Broker 4 came with a move, and alone has all records."""
     it.register(4)
     it.beat(4)
     move(it, 4, 2)
     it.alter_isr(1, 4)
     it.beat(1, fence=True)
     assert it.partition.isr == (4,)
+
+
+def test_a_cancellation_that_would_lose_records_is_refused(it):
+    leave_only_4_in_sync(it)
     assert move(it, None).code is ErrorCode.invalid_replica_assignment
 
 
 def test_another_target_keeps_the_only_replica_in_sync(it):
-    """Broker 4 came with the first target, and alone has all records."""
-    it.register(4)
-    it.beat(4)
-    move(it, 4, 2)
-    it.alter_isr(1, 4)
-    it.beat(1, fence=True)
+    leave_only_4_in_sync(it)
     move(it, 2, 3)
     known = it.partition
     assert (known.replicas, known.isr, known.leader) == ((2, 3, 1, 4), (4,), 4)
