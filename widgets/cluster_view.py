@@ -172,9 +172,10 @@ class ClusterView(Playback[ViewMoment]):
 
     @property
     def _progress(self) -> str:
-        if self._forking is None or time.monotonic() - self._forking < PATIENCE:
+        # Read once: another thread takes it away when the fork is made.
+        if (begun := self._forking) is None or time.monotonic() - begun < PATIENCE:
             return ""
-        return f"another future is being simulated: {time.monotonic() - self._forking:.1f} s so far"
+        return f"another future is being simulated: {time.monotonic() - begun:.1f} s so far"
 
     def _futures(self) -> list[Control]:
         """The runs made so far, and one more."""

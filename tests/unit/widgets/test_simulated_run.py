@@ -351,9 +351,9 @@ def test_a_fork_that_takes_long_is_reported_of(view, monkeypatch):
     assert view.trouble == "a fork is being made: wait for it"
     press(view, "back")  # meanwhile one looks about
     go_on.set()
-    until(lambda: view._forking is None)
+    until(lambda: "being simulated" not in view.about)
+    assert view._forking is None
     assert view.run_source.film is not film
-    assert "being simulated" not in view.about
 
 
 # -- a broken promise -----------------------------------------------------------------------------
