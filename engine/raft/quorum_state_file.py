@@ -5,7 +5,8 @@
 
 Version 0, of voters that do not change. It is replaced as a whole, and is on the disk before a
 message depends on it. A file that cannot be read is an error: a voter that forgets its vote could
-vote twice.
+vote twice. So is one of other voters, as in Kafka 3.3: new voters without the log would be a
+majority, elect a leader with an empty log, and every topic would be gone.
 """
 
 import json
@@ -13,6 +14,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+from engine.errors import invalid_config
 from engine.raft.model import ElectionState
 from engine.storage import files
 from engine.storage.checkpoints import malformed
@@ -28,6 +30,23 @@ class QuorumStateFile:
 
     def read(self) -> ElectionState | None:
         """None: there is no file yet."""
+        found = self._content()
+        if found is None:
+            return None
+        election, voters = found
+        if voters and self._voters and voters != self._voters:  # none: who only looks
+            raise invalid_config(
+                f"{self.path} is of the voters {_listed(voters)}, and controller.quorum.voters has "
+                f"{_listed(self._voters)}: start it with the voters that it had"
+            )
+        return election
+
+    def voters(self) -> list[int]:
+        """None if there is no file, or if it is of version 1, which names none."""
+        found = self._content()
+        return [] if found is None else found[1]
+
+    def _content(self) -> tuple[ElectionState, list[int]] | None:
         if not self.path.exists():
             return None
         try:
@@ -37,11 +56,12 @@ class QuorumStateFile:
                 raise ValueError(f"data_version {version}, and 0 and 1 are known")
             epoch = max(0, _number(found, "leaderEpoch"))
             leader, voted = _number(found, "leaderId"), _number(found, "votedId")
+            voters = sorted(_number(each, "voterId") for each in found.get("currentVoters") or ())
         except (ValueError, KeyError, TypeError) as error:
             raise malformed(self.path, error) from error
         if leader != NOBODY:
-            return ElectionState(epoch, leader=leader)
-        return ElectionState(epoch, voted=None if voted == NOBODY else voted)
+            return ElectionState(epoch, leader=leader), voters
+        return ElectionState(epoch, voted=None if voted == NOBODY else voted), voters
 
     def write(self, election: ElectionState) -> None:
         epoch, leader, voted = election
@@ -55,6 +75,10 @@ class QuorumStateFile:
             "data_version": 0,
         }
         files.replace(self.path, json.dumps(content, separators=(",", ":")).encode())
+
+
+def _listed(voters: Iterable[int]) -> str:
+    return ", ".join(map(str, voters))
 
 
 def _number(found: dict[str, Any], name: str) -> int:

@@ -168,6 +168,30 @@ def test_directories_of_another_quorum_are_refused(tmp_path):
         Cluster(1, metadata="kraft", controllers=1, data=tmp_path).start()
 
 
+@pytest.mark.parametrize(("brokers", "other"), [(2, 3), (1, 0), (1, 2)])
+def test_a_quorum_with_more_controllers_than_before_is_refused(tmp_path, brokers, other):
+    """The new ones have no log: together they would elect a leader without one."""
+    shared = {"metadata": "kraft", "data": tmp_path, "config": OF_KRAFT}
+    with Cluster(1, controllers=1, **shared) as cluster:
+        cluster.write(cluster.topic("orders"), ["a"], acks="all")
+    with pytest.raises(ApiException, match=r"another quorum \("):
+        Cluster(brokers, controllers=other, **shared).start()
+    with Cluster(1, controllers=1, **shared) as cluster:
+        assert cluster.read("orders") == ["a"]
+
+
+def test_combined_nodes_stay_the_voters(tmp_path):
+    shared = {"metadata": "kraft", "data": tmp_path, "config": OF_KRAFT}
+    with Cluster(1, controllers=0, **shared) as cluster:
+        cluster.write(cluster.topic("orders"), ["a"], acks="all")
+    with pytest.raises(ApiException, match=r"\(voters 1\).* as before, not 3"):
+        Cluster(1, **shared).start()
+    with pytest.raises(ApiException, match=r"\(voters 1\).* not 0 in 3 brokers"):
+        Cluster(3, controllers=0, **shared).start()
+    with Cluster(1, controllers=0, **shared) as cluster:
+        assert cluster.read("orders") == ["a"]
+
+
 @pytest.mark.parametrize(
     ("settings", "words"),
     [

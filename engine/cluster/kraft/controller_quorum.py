@@ -30,9 +30,10 @@ from engine.cluster.ports import HOST, free_port, free_ports
 from engine.cluster.state import ClusterState, Status, now
 from engine.cluster.state_merger import ProcessState
 from engine.config.kraft import by_role
-from engine.errors import invalid_config, invalid_request
+from engine.errors import ApiException, invalid_config, invalid_request
 from engine.metadata.meta_properties import read_meta_properties
 from engine.raft.bootstrap import format_directory, random_id
+from engine.raft.quorum_state_file import QuorumStateFile
 from engine.storage.partition_name import METADATA
 
 if TYPE_CHECKING:  # loaded only for a cluster that is secured
@@ -167,13 +168,21 @@ class ControllerQuorum:
 
     def _check_directories(self) -> None:
         """The quorum of a cluster does not change."""
-        found = {each.name for each in self._data.glob("controller-*")}
-        if found - {*self.controllers}:
-            held = ", ".join(sorted(found))
-            raise invalid_config(
-                f"{self._data} has the directories of another quorum ({held}): start the cluster "
-                f"with as many controllers as before, not {len(self.controllers)}"
-            )
+        held = {each.name for each in self._data.glob("controller-*")}
+        if held - {*self.controllers}:
+            raise self._of_another_quorum(", ".join(sorted(held)))
+        voters = [node.id for node in self.controllers.values()] or [*self._combined]
+        for directory in sorted(self._data.glob(f"*/{METADATA}")):
+            stored = QuorumStateFile(directory, ()).voters()
+            if stored and stored != voters:
+                raise self._of_another_quorum(f"voters {', '.join(map(str, stored))}")
+
+    def _of_another_quorum(self, held: str) -> ApiException:
+        return invalid_config(
+            f"{self._data} has the directories of another quorum ({held}): start the cluster "
+            f"with as many controllers as before, not {len(self.controllers)}"
+            + (f" in {len(self._combined)} brokers" if self._combined else "")
+        )
 
     def stop(self) -> None:
         nodes = [node for node in self.controllers.values() if node.launched]

@@ -49,8 +49,18 @@ def test_a_vote_survives_and_is_forgotten_once_the_leader_is_known(tmp_path):
     file = QuorumStateFile(tmp_path, VOTERS)
     file.write(ElectionState(7, voted=102))
     assert file.read() == ElectionState(7, voted=102)
-    file.path.write_text(QUORUM_STATE.replace('"votedId":-1', '"votedId":102'))
-    assert file.read() == ElectionState(1, leader=101)
+    file.path.write_text(file.path.read_text().replace('"leaderId":-1', '"leaderId":101'))
+    assert file.read() == ElectionState(7, leader=101)
+
+
+def test_a_file_of_other_voters_is_refused(tmp_path):
+    """The new ones have no log, and may be the majority."""
+    QuorumStateFile(tmp_path, [101]).write(ElectionState(1, leader=101))
+    file = QuorumStateFile(tmp_path, [101, 102, 103])
+    assert file.voters() == [101]
+    with pytest.raises(ApiException, match=r"quorum-state is of the voters 101, and .* 102, 103: "):
+        file.read()
+    assert file.path.read_text() == QUORUM_STATE
 
 
 def test_the_file_of_a_dynamic_quorum_is_read(tmp_path):
