@@ -295,8 +295,11 @@ class Fetcher:
         return True
 
     def _copy(self, partition: TopicPartition, data: Any, now: int) -> None:
+        """Records for another log end are of a topic that was deleted, and had this name before."""
         if (each := self._still(partition)) is None:
             return
+        if self._asked[partition].fetch_offset != each.log.end_offset:
+            return self._sort(partition)
         size = self._do(partition, each.copy, now, data)
         if size and self._is_throttled(partition, each):
             self._policy.throttle.record(size, now)

@@ -98,10 +98,13 @@ class Compaction:
         """Yield; then check that the segments have not changed.
 
         A closed segment never changes, unless the log is truncated: then the last segment of the
-        round is gone, or shorter, or active. Retention deletes the first ones.
+        round is gone, or shorter, or active. Retention deletes the first ones. If the topic was
+        deleted, its directory has another name, and a new topic may have this one.
         """
         yield
         closed = set(self.log.segments[:-1])
+        if self.log.is_deleted:
+            raise LogChanged("it was deleted")
         if self._last.file.closed or not closed.issuperset(self._waiting):
             raise LogChanged("its segments were deleted or truncated")
         if (self._last.size, self._last.modified) != self._as_it_was:

@@ -190,6 +190,7 @@ class LogDirectory:
     def delete(self, partition: TopicPartition, now: int) -> None:
         """Delete a partition: it is renamed at once, so that a new one may have its name."""
         log = self.logs.pop(partition)
+        log.is_deleted = True
         self.high_watermarks.pop(partition, None)
         unique = f".{uuid4().hex}{DELETED}"
         renamed = self.path / f"{str(partition)[: 255 - len(unique)]}{unique}"

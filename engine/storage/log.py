@@ -44,7 +44,7 @@ from engine.storage.producers import Producers
 from engine.storage.records import recompressed
 from engine.storage.roll import full
 from engine.storage.segment import Segment, Slice, file_name
-from engine.storage.validation import newest_timestamp, validate, validate_copied
+from engine.storage.validation import check_size, newest_timestamp, validate, validate_copied
 
 Emit = Callable[[Event], None]
 
@@ -73,6 +73,7 @@ class Log:
         self.epochs = Epochs(directory)
         self.start_offset = 0  # the first offset that may be read
         self.end_offset = 0  # the offset that the next record gets (LEO)
+        self.is_deleted = False  # its directory was renamed; another log may have the name
         self.recovery_point = 0  # everything before it was flushed
         self.last_flush = 0
         self.topic_id: UUID | None = None  # if it is known
@@ -144,6 +145,7 @@ class Log:
         config = self.config
         if config.compression_type != "producer" and not header.is_control:
             batch = recompressed(batch, config.compression_type)
+            check_size(len(batch), config)
             header = Header.parse(batch)
         if config.message_timestamp_type == "LogAppendTime":
             batch = with_log_append_time(batch, now)

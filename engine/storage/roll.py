@@ -37,6 +37,8 @@ def _age(active: Segment, timestamp: int, now: int) -> int:
 def _max_age(active: Segment, partition: TopicPartition, config: TopicConfig) -> int:
     """The maximum age of the active segment; jitter spreads the rolls of many logs."""
     most = config.segment_ms
+    if "compact" in config.cleanup_policy:  # only closed segments are compacted
+        most = min(most, config.max_compaction_lag_ms)
     if not config.segment_jitter_ms:
         return most
     chance = crc32(f"{partition} {active.base_offset}".encode())

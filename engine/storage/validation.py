@@ -48,12 +48,7 @@ LEAST_RECORD = 7  # bytes: its length, attributes, two deltas, no key, no value,
 
 def validate(batch: Buffer, config: TopicConfig, now: int, *, client: bool = True) -> Header:
     """The header of exactly one batch that may be appended by a leader, or an ApiException."""
-    size = len(batch)
-    if size > config.max_message_bytes:
-        raise ApiException(
-            ErrorCode.message_too_large,
-            f"the batch has {size} bytes, max.message.bytes is {config.max_message_bytes}",
-        )
+    _check_most(len(batch), config)
     header = check(batch)
     if header.base_offset != 0:
         raise _invalid(f"base offset {header.base_offset}: a producer must send 0")
@@ -68,12 +63,30 @@ def validate(batch: Buffer, config: TopicConfig, now: int, *, client: bool = Tru
         raise _invalid(unknown(batch))
     if keyless or _is_ill_timed(header, config, now):
         raise _rejected(batch, header, config, now, keyless)
+    _check_room(len(batch), config)
+    return header
+
+
+def check_size(size: int, config: TopicConfig) -> None:
+    """Refuse a batch that is too large once its codec was changed."""
+    _check_most(size, config)
+    _check_room(size, config)
+
+
+def _check_most(size: int, config: TopicConfig) -> None:
+    if size > config.max_message_bytes:
+        raise ApiException(
+            ErrorCode.message_too_large,
+            f"the batch has {size} bytes, max.message.bytes is {config.max_message_bytes}",
+        )
+
+
+def _check_room(size: int, config: TopicConfig) -> None:
     if size > config.segment_bytes:
         raise ApiException(
             ErrorCode.record_list_too_large,
             f"the batch has {size} bytes, segment.bytes is {config.segment_bytes}",
         )
-    return header
 
 
 def _validate_payload(batch: Buffer, header: Header, *, keyed: bool) -> list[int]:

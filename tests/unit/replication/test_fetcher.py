@@ -256,6 +256,18 @@ class TestTrouble:
         assert talk.cluster[2].values == ["x", "x"]
 
 
+def test_records_for_another_log_end_are_not_copied(talk):
+    """The answer is late: its topic was deleted, and a new one has its name, leader and epoch."""
+    talk.append()
+    talk.round()
+    talk.append()
+    request = talk.ask()
+    late = talk.cluster[1].serve(request)
+    talk.following().log.restart_at(0, talk.cluster.now)
+    talk.answer(request, late)
+    assert talk.cluster[2].log.end_offset == 0
+
+
 def test_a_follower_knows_nothing_committed_beyond_its_own_end(build):
     talk = Talk(build(2, {"replica.fetch.max.bytes": "1"}))
     for _ in range(3):

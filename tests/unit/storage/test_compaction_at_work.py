@@ -6,11 +6,18 @@ from pathlib import Path
 
 import pytest
 
+from engine.config import TopicConfig
 from engine.errors import ApiException, ErrorCode
-from engine.storage import files
+from engine.model import Event
+from engine.storage import files, loading
 from engine.storage.batch import Header
+from engine.storage.cleaner import Cleaner
+from engine.storage.directory import LogDirectory
 from tests.unit.storage.compacted import (
+    FOREVER,
+    MEMORY,
     NOW,
+    ORDERS,
     Store,
     age,
     content,
@@ -125,6 +132,34 @@ def test_a_log_that_is_cut_meanwhile_is_left_alone(
     if cut == "and regrown":
         expected = ["a=1", "b=1", "c=1", "d=1", "a=2", "b=2", "e=3", "f=3", "z=1"]
         assert list(content(store.log).values()) == expected
+
+
+def test_a_topic_that_is_deleted_meanwhile_leaves_its_namesake_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("engine.storage.compaction.PIECE", 200)
+    config, told = TopicConfig(cleanup_policy=("compact",)), list[Event]()
+    directory = LogDirectory(tmp_path, told.append)
+    log = directory.create(ORDERS, config, NOW)
+    fill(log, "a=1 b=1 c=1 d=1 | a=2 b=2 c=2 d=2 | z=1")
+    cleaner = Cleaner(tmp_path, MEMORY, NOW, told.append)
+    work = cleaner.choose([(log, FOREVER)], NOW)
+    assert work is not None
+    run = cleaner.clean(work, NOW)
+    while not list(log.directory.glob("*.cleaned")):
+        next(run)
+    directory.delete(ORDERS, NOW)
+    new = directory.create(ORDERS, config, NOW)
+    fill(new, "e=3 f=3 | z=3")
+    files_of_new = sorted(each.name for each in new.directory.iterdir())
+    assert list(run) == []
+    assert told[-1].kind == "log.cleaning.aborted"
+    assert sorted(each.name for each in new.directory.iterdir()) == files_of_new
+    new.abandon()
+    reopened = loading.load(new.directory, ORDERS, config, now=NOW, emit=told.append)
+    assert list(content(reopened).values()) == ["e=3", "f=3", "z=3"]
+    reopened.abandon()
+    directory.abandon()
 
 
 @pytest.mark.parametrize("cut", [0, 1, 3], ids=["all", "a segment", "some of the last"])

@@ -68,6 +68,23 @@ def test_a_topic_may_have_a_codec_of_its_own(disk: Disk, sent: Codec, kept: str)
     assert log.producers.known[7].last_sequence == 4
 
 
+@pytest.mark.parametrize(
+    ("limit", "code"),
+    [
+        ({"max_message_bytes": 1000}, ErrorCode.message_too_large),
+        ({"segment_bytes": 1000}, ErrorCode.record_list_too_large),
+    ],
+)
+def test_a_batch_is_not_larger_than_allowed_in_the_topics_codec(disk: Disk, limit, code) -> None:
+    log = disk.open(compression_type="uncompressed", **limit)
+    small = records.encode([records.Record(0, NOW, b"key", bytes(2000))], codec=Codec.GZIP)
+    assert len(small) < 200
+    with pytest.raises(ApiException, match="the batch has 20") as raised:
+        log.append(small, 0, NOW)
+    assert raised.value.code is code
+    assert log.end_offset == 0
+
+
 def test_reading_out_of_range(disk: Disk) -> None:
     log = disk.open()
     log.append(batch(5), 0, NOW)
@@ -109,6 +126,15 @@ def test_roll_by_the_clock_where_records_have_no_time(disk: Disk) -> None:
     log = disk.open(segment_ms=1000)
     for now in (NOW + 1000, NOW + 1000, NOW + 1001, NOW + 1002):
         log.append(batch(at=-1), 0, now)
+    assert bases(log) == [0, 2]
+    assert reasons(disk) == ["time"]
+
+
+def test_a_compacted_log_rolls_in_time_to_be_compacted(disk: Disk) -> None:
+    """Only closed segments are compacted: a deletion must not wait for `segment.ms`."""
+    log = disk.open(cleanup_policy=("compact",), max_compaction_lag_ms=1000)
+    for at in (NOW, NOW + 1000, NOW + 1001):
+        log.append(batch(at=at), 0, NOW)
     assert bases(log) == [0, 2]
     assert reasons(disk) == ["time"]
 
