@@ -24,7 +24,7 @@ from engine.broker.broker_server import BrokerServer
 from engine.broker.environment import Environment
 from engine.cli.log_lines import log_lines
 from engine.cli.main import FAILED
-from engine.cli.options import Options, add_config, add_options, setting
+from engine.cli.options import Options, add_config, add_options, port_number, setting
 from engine.config import BrokerConfig
 from engine.config.kraft import CONTROLLER, KRaftBrokerConfig
 from engine.config.properties import parse_properties
@@ -38,7 +38,7 @@ REQUIRED: Options = {
 OPTIONAL: Options = {
     "zookeeper HOST:PORT,...": "the cluster's ZooKeeper",
     "controllers ID@HOST:PORT,...": "or its controllers, without ZooKeeper",
-    "port P": (int, 9092, "where to listen; 0 takes a free port"),
+    "port P": (port_number, 9092, "where to listen; 0 takes a free port"),
     "properties FILE": (Path, None, "a file of settings: server.properties"),
     "rule NAME=FILE": (setting, [], "a rule of a challenge that you wrote, in Kafka's place"),
 }

@@ -21,7 +21,7 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from engine.cli.main import UsageError, to_stderr
-from engine.cli.options import Options, add_config, add_options, setting
+from engine.cli.options import Options, add_config, add_options, port_number, setting
 from engine.cluster.cluster import Cluster
 from engine.config.broker import ACL_AUTHORIZER
 from engine.config.listener_security import PROTOCOLS
@@ -32,7 +32,7 @@ CHECK_INTERVAL = 0.2  # seconds between two checks of the brokers' processes
 USERS = "a user, with a file for its clients: DIR/clients/NAME.properties"
 OPTIONS: Options = {
     "brokers N": (int, 1, "how many"),
-    "port P": (int, 9092, "broker 1's, the next ones follow; 0 takes free ports"),
+    "port P": (port_number, 9092, "broker 1's, the next ones follow; 0 takes free ports"),
     "zookeepers N": (int, 1, "how many ZooKeeper servers; of 3, one may die"),
     "zookeeper HOST:PORT,...": "use this ZooKeeper instead of an embedded one",
     "kraft": "without ZooKeeper: its metadata is in a quorum of controllers",

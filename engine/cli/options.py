@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from engine.cli.main import UsageError, nearest, to_stderr
+from engine.config.listeners import LAST_PORT
 
 BOOTSTRAP = "127.0.0.1:9092"
 NO_OPTIONS: Mapping[str, str] = {}
 BROKER_LIST = {"broker-list": "the former name of --bootstrap-server"}
 
 # Options as the help names them, each with its type, default and help:
-#     "port P": (int, 9092, "where to listen")
+#     "port P": (port_number, 9092, "where to listen")
 #     "user NAME=PASSWORD": (setting, [], "a user")     a list: may be given several times
 #     "topic T": "which one"                            a text, None unless given
 #     "force": "do not ask"                             without a value: false unless given
@@ -69,6 +70,12 @@ def _exact_setting(text: str) -> tuple[str, str]:
     if not equals or not key.strip():
         raise ArgumentTypeError(f"{text!r} is not KEY=VALUE")
     return key.strip(), value
+
+
+def port_number(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or int(text) > LAST_PORT:
+        raise ArgumentTypeError(f"{text!r} is not a port: 0 to {LAST_PORT}")
+    return int(text)
 
 
 def add_bootstrap(parser: ArgumentParser, old: Mapping[str, str] = NO_OPTIONS) -> None:

@@ -8,12 +8,12 @@ import signal
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
-from engine.cli.options import add_options
+from engine.cli.options import add_options, port_number
 from engine.cluster.zookeeper import StartError, ZookeeperServer
 
 
 def add_arguments(parser: ArgumentParser) -> None:
-    add_options(parser, {"port PORT": (int, 2181, "the port to listen on; 0 takes a free one")})
+    add_options(parser, {"port PORT": (port_number, 2181, "where to listen; 0 takes a free port")})
     add_options(parser, {"data DIR": (Path, None, "where its znodes are kept")}, required=True)
 
 

@@ -123,6 +123,10 @@ class Consumer:
     def __exit__(self, *exception: object) -> None:
         self.close()
 
+    @property
+    def closed(self) -> bool:
+        return self._closed
+
     def close(self) -> None:
         """Leave the group, if there is one, and close. May be called again."""
         if self._closed:

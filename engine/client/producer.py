@@ -217,6 +217,10 @@ class Producer:
             self._check()
             self._sender.purge(in_queue, in_flight, time.monotonic())
 
+    @property
+    def closed(self) -> bool:
+        return not self._end.alive
+
     def close(self, timeout: float | None = -1) -> bool:
         """Flush, then close the connections. Records that are not delivered by then are lost.
 

@@ -4,6 +4,7 @@ It is ready when its log has "ready broker=N port=P"; see node_process.py.
 """
 
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,7 +106,7 @@ class BrokerProcess(NodeProcess):
 
     def command(self, source: MetadataAddress) -> str:
         """The command that starts this broker by hand."""
-        return shlex.join(["python", "-m", "engine", *self.arguments(source)])
+        return shlex.join([sys.executable, "-m", "engine", *self.arguments(source)])
 
     def await_ready(self) -> None:
         """Wait for the line with its port, which it prints when it serves."""

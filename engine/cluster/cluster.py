@@ -25,6 +25,7 @@ Most of what can be done to a cluster is in `cluster.faults` (faults.py), `clust
 
 import time
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import ExitStack
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
@@ -61,6 +62,7 @@ from engine.cluster.zookeepers import ensemble
 from engine.cluster.zookeepers.ensemble import ZookeeperEnsemble
 from engine.cluster.zookeepers.zookeeper_view import ZookeeperView
 from engine.config.kraft import by_role
+from engine.config.listeners import LAST_PORT
 from engine.errors import ApiException, invalid_config, invalid_request
 from engine.table import Table
 
@@ -109,7 +111,7 @@ class Cluster:
 
         `report` is called with a line that says what is being waited for.
         """
-        _check(brokers)
+        _check(brokers, port)
         ensemble.check(zookeepers, zookeeper)
         check_controllers(metadata, controllers, zookeepers, zookeeper)
         self._scratch = Scratch() if data is None else None
@@ -316,14 +318,23 @@ class Cluster:
             self._security.write_addresses(self.bootstrap)
 
     def stop(self) -> None:
-        self._observer.stop_reporting()
-        self._clients.close()
-        self.view.close()
-        self._home.stop()
-        for recorder in self._recorders:
-            recorder.stop()
-        if self._znodes:
-            self._znodes.close()
+        """End all processes; also if a client's callback, or a recorder, fails before that."""
+        with ExitStack() as steps:  # the last one first
+            if self._scratch:
+                steps.callback(self._scratch.remove)
+            steps.callback(self._launcher.stop)
+            steps.callback(self._servers.stop)
+            steps.callback(self._end_brokers)
+            if self._znodes:
+                steps.callback(self._znodes.close)
+            for recorder in self._recorders:
+                steps.callback(recorder.stop)
+            steps.callback(self._home.stop)
+            steps.callback(self.view.close)
+            steps.callback(self._clients.close)
+            steps.callback(self._observer.stop_reporting)
+
+    def _end_brokers(self) -> None:
         for node in self._processes:
             node.expected = False
         children = [node.child for node in self._processes if node.launched]
@@ -331,10 +342,6 @@ class Cluster:
         self._observer.close()
         for node in self._processes:
             node.release_port()
-        self._servers.stop()
-        self._launcher.stop()
-        if self._scratch:
-            self._scratch.remove()
 
     def __enter__(self) -> Self:
         return self.start()
@@ -588,7 +595,9 @@ class Cluster:
         return self._processes.add(node)
 
 
-def _check(brokers: int) -> None:
+def _check(brokers: int, port: int) -> None:
     needs_processes("A cluster")
     if brokers < 1:
         raise invalid_config(f"a cluster has brokers, not {brokers}")
+    if port and port + brokers - 1 > LAST_PORT:
+        raise invalid_config(f"{brokers} ports from {port} on: the last is {LAST_PORT}")

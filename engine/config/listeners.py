@@ -17,6 +17,7 @@ from engine.config.key import invalid, key, one_of, printed
 from engine.config.listener_security import PROTOCOLS, ListenerSecurityConfig
 from engine.config.logs import LogsConfig
 
+LAST_PORT = 65535
 _ENDPOINT = re.compile(r"([^:/]*)://\[?([0-9a-zA-Z\-%._:]*)\]?:([0-9]{1,5})")
 
 
@@ -42,7 +43,7 @@ def _endpoints(name: str, value: Any) -> None:
         match = _ENDPOINT.fullmatch(text)
         if match is None:
             raise invalid(name, text, f"Unable to parse {text} to a broker endpoint")
-        if int(match[3]) > 65535:
+        if int(match[3]) > LAST_PORT:
             raise invalid(name, text, f"there is no port {match[3]}")
     if not value:
         raise invalid(name, value, "it must not be empty")

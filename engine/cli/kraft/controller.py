@@ -13,14 +13,14 @@ from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
 from engine.cli.log_lines import log_lines
-from engine.cli.options import Options, add_config, add_options
+from engine.cli.options import Options, add_config, add_options, port_number
 from engine.config.properties import parse_properties
 from engine.config.quorum import ControllerConfig, parse_voters
 from engine.quorum_server.controller_server import ControllerServer
 
 REQUIRED: Options = {
     "id N": (int, None, "the controller's node id"),
-    "port P": (int, None, "where to listen, as in the list of voters"),
+    "port P": (port_number, None, "where to listen, as in the list of voters"),
     "voters ID@HOST:PORT,...": "all controllers: controller.quorum.voters",
     "data DIR": (Path, None, "its log directory, which has been formatted"),
 }

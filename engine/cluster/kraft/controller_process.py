@@ -4,6 +4,7 @@ It is ready when its log has "ready controller=ID port=P"; see node_process.py.
 """
 
 import shlex
+import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,7 +53,7 @@ class ControllerProcess(NodeProcess):
 
     def command(self, voters: str) -> str:
         """The command that starts this controller by hand."""
-        return shlex.join(["python", "-m", "engine", *self.arguments(voters)])
+        return shlex.join([sys.executable, "-m", "engine", *self.arguments(voters)])
 
     def await_ready(self) -> None:
         self.await_line(READY)

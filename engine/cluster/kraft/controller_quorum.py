@@ -96,7 +96,11 @@ class ControllerQuorum:
 
     @property
     def end_reason(self) -> str:
-        ended = [node for node in self.controllers.values() if node.launched and not node.pid]
+        ended = [
+            node
+            for node in self.controllers.values()
+            if node.launched and node.status is Status.DOWN
+        ]
         return ended[0].end_reason() if ended else ""
 
     def members(self) -> dict[int, ProcessState]:

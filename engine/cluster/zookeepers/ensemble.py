@@ -127,8 +127,9 @@ class ZookeeperEnsemble:
         """Returns once every server serves."""
         self._check_directories()
         if not self.several:
-            for server in self.servers.values():
+            for number, server in self.servers.items():
                 server.start()
+                self._expected.add(number)
             return
         for attempt in range(ATTEMPTS):
             try:
@@ -272,12 +273,12 @@ class ZookeeperEnsemble:
     # -- state and events ----------------------------------------------------------------
 
     def deaths(self) -> list[tuple[str, str]]:
-        """Servers of an ensemble that have ended by themselves since the last call, and why."""
+        """Servers that have ended by themselves since the last call, and why."""
         found = []
-        for number in [*self._expected] if self.several else ():
-            if why := self.servers[number].end_reason:
+        for name, number in self._names.items():
+            if number in self._expected and (why := self.servers[number].end_reason):
                 self._expected.discard(number)
-                found.append((member(number), why))
+                found.append((name, why))
                 self._report("died", number, reason=why.splitlines()[0])
         return found
 

@@ -10,6 +10,8 @@ ACLS = "authorizer.class.name=kafka.security.authorizer.AclAuthorizer"
 @pytest.mark.parametrize(
     ("words", "told"),
     [
+        ("--port 70000", "'70000' is not a port: 0 to 65535"),
+        ("--port -1", "'-1' is not a port: 0 to 65535"),
         ("--controllers 3", "--controllers is for a cluster without ZooKeeper: add --kraft"),
         ("--kraft --controllers -1", "--controllers -1: 0 or more"),
         ("--kraft --zookeepers 3", "leave out --zookeeper and --zookeepers"),
@@ -27,4 +29,11 @@ def test_what_a_mode_does_not_have_is_one_sentence(tmp_path, capsys, words, told
     (line,) = capsys.readouterr().err.splitlines()
     assert line.startswith(f"{PROGRAM}: ")
     assert told in line
+    assert not (tmp_path / "data").exists()
+
+
+def test_all_brokers_need_a_port_that_exists(tmp_path, capsys):
+    words = "cluster", "--data", str(tmp_path / "data"), "--brokers", "3", "--port", "65534"
+    assert main([*words]) == 1
+    assert capsys.readouterr().err == f"{PROGRAM}: 3 ports from 65534 on: the last is 65535\n"
     assert not (tmp_path / "data").exists()

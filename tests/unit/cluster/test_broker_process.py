@@ -2,6 +2,7 @@
 
 import os
 import socket
+import sys
 
 import pytest
 
@@ -108,7 +109,7 @@ def test_until_there_is_a_new_process_nobody_wonders_that_the_old_one_is_dead(tm
 def test_what_starts_it_by_hand(tmp_path):
     node = BrokerProcess(7, 9092, tmp_path, {"a": "b c"})
     assert node.command(MetadataAddress("127.0.0.1:2181")) == (
-        "python -m engine broker --id 7 --port 9092 --zookeeper 127.0.0.1:2181 "
+        f"{sys.executable} -m engine broker --id 7 --port 9092 --zookeeper 127.0.0.1:2181 "
         f"--data {tmp_path} --config 'a=b c'"
     )
     assert node.status is Status.DOWN
