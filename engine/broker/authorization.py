@@ -351,6 +351,7 @@ class AuthHelper:
     metadata: Metadata
     events: Ring
     now: Callable[[], int]
+    auto_creates: bool = False  # Metadata creates a topic that there is not yet
 
     def check_fetch(self, call: Call, replica_id: int, partition: TopicPartition) -> None:
         """A follower needs ClusterAction on the cluster, a consumer Read on the topic."""
@@ -391,7 +392,8 @@ class AuthHelper:
         given = getattr(request, listed, ())  # DeleteTopics had names only, before version 6
         if rows is None or not given:
             return guard.shown(access, request, await handler(call, request))
-        permitted, errors = _split(access, rows, given)
+        creates = self.auto_creates and getattr(request, "allow_auto_topic_creation", False)
+        permitted, errors = _split(access, rows, given, creates)
         if errors and access.api is Api.ADD_PARTITIONS_TO_TXN:  # all of them or none
             error = ApiException(ErrorCode.operation_not_attempted)
             errors += [(row, error) for row in permitted]
@@ -415,7 +417,7 @@ class AuthHelper:
 
 
 def _split(
-    access: Access, rows: GuardedRows, given: Iterable[Any]
+    access: Access, rows: GuardedRows, given: Iterable[Any], creates: bool
 ) -> tuple[list[Any], list[tuple[Any, ApiException]]]:
     """The rows that are allowed, and the others, each with its error."""
     if rows.unless is not None and access.allows(rows.unless, CLUSTER, quiet=True):
@@ -423,7 +425,8 @@ def _split(
     permitted, errors = list[Any](), list[tuple[Any, ApiException]]()
     for row in given:
         resource = rows.resource(access.metadata, row)
-        if access.allows(rows.operation, resource, quiet=rows.quiet) and _may_create(access, row):
+        allowed = access.allows(rows.operation, resource, quiet=rows.quiet)
+        if allowed and (not creates or _may_create(access, row)):
             permitted.append(row)
         else:
             errors.append((row, access.error(resource)))
@@ -432,7 +435,7 @@ def _split(
 
 def _may_create(access: Access, row: Any) -> bool:
     """Metadata creates a topic that there is not yet, for those who may create it."""
-    if access.api is not Api.METADATA or row.name in access.metadata.topics:
+    if row.name in access.metadata.topics:
         return True
     if access.allows(CREATE, CLUSTER, quiet=True):
         return True

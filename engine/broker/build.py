@@ -69,7 +69,7 @@ def build_broker(
         groups=groups,
         transactions=transactions,
         creation=AutoTopicCreationManager(config, configs, metadata, gateway, random),
-        auth=AuthHelper(authorizer, metadata, environment.events, context.now),
+        auth=_auth(context, environment, metadata, authorizer),
         quotas=quotas,
         listeners=listeners,
         lifecycle=context.lifecycle,
@@ -80,6 +80,16 @@ def build_broker(
         now=context.now,
         apis=environment.apis,
     )
+
+
+def _auth(
+    context: SourceContext,
+    environment: Environment,
+    metadata: Metadata,
+    authorizer: AclAuthorizer | None,
+) -> AuthHelper:
+    creates = context.config.auto_create_topics_enable
+    return AuthHelper(authorizer, metadata, environment.events, context.now, creates)
 
 
 def _replicas(

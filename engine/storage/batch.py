@@ -171,6 +171,13 @@ def unknown(buffer: Buffer, position: int = 0) -> str:
     return ""
 
 
+def is_transactional(batch: Buffer) -> bool:
+    """Of a batch that nobody has checked yet; its header is not parsed for it."""
+    if len(batch) < HEADER_SIZE or batch[MAGIC_AT] != MAGIC:
+        return False
+    return bool(batch[_CRC_FROM + 1] & _TRANSACTIONAL)  # the lower byte of the attributes
+
+
 def framed(batch: Buffer) -> Header:
     """The header of a batch, if the buffer holds one whole batch and nothing else."""
     size = len(batch)

@@ -278,7 +278,8 @@ class LogDirectory:
         for log in self.logs.values():
             log.close(now)
         self.checkpoint(high_watermarks)
-        files.write(self.path / CLEAN_SHUTDOWN, b"")
+        if not self.failed:  # else what is damaged would count as flushed, and not be looked at
+            files.write(self.path / CLEAN_SHUTDOWN, b"")
 
     def abandon(self) -> None:
         """Close the directory without a checkpoint; the next start does a recovery."""

@@ -194,8 +194,6 @@ class Surveyor:
         for base in files_of(log.directory, ".log.swap"):
             swap = log.open_segment(base, now, suffix=".swap")
             log.segments = [*segments, swap]  # to be closed, whatever happens
-            if "compact" not in log.config.cleanup_policy:
-                raise LogOffline(swap.path, "a compacted segment, but the topic is not compacted")
             fault, end = self._read_through(swap, NEVER)
             if fault is not None:
                 raise fault.refuse(", in a compacted segment, which was flushed")

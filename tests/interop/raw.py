@@ -258,13 +258,14 @@ def produce(
     *,
     partition: int = 0,
     acks: int = -1,
+    transactional_id: str | None = None,
     more: tuple[Any, ...] = (),
 ) -> Message:
     """`more`: further partitions of the topic, as (number, batch)."""
     parts = [(partition, records), *more]
     data = tuple(Message(index=number, records=batch) for number, batch in parts)
     return Message(
-        transactional_id=None,
+        transactional_id=transactional_id,
         acks=acks,
         timeout=timedelta(seconds=ANSWER_S),
         topic_data=(Message(name=topic, partition_data=data),),
@@ -325,7 +326,8 @@ def batch(*values: str | bytes, **more: Any) -> bytes:
 
 
 def undecided(*values: str) -> bytes:
-    """Of a transaction that does not end, by a producer whose id no broker has given to another."""
+    """Of a transaction that does not end, by a producer whose id no broker has given to another.
+    Its request needs a transactional id."""
     producer = {"producer_id": 1 << 40, "producer_epoch": 0, "base_sequence": 0}
     return batch(*values, transactional=True, **producer)
 

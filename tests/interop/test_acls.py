@@ -374,6 +374,14 @@ def test_a_new_topic_is_created_for_those_who_may(rules, elsewhere):
     assert row.error_code in (ErrorCode.leader_not_available, ErrorCode.none)
 
 
+def test_a_topic_that_nobody_wants_to_create_is_only_unknown(rules, elsewhere):
+    """A consumer waits for it; TOPIC_AUTHORIZATION_FAILED would end it."""
+    name = new_name()
+    rules(rule(TOPIC, DESCRIBE, name))
+    (row,) = elsewhere.topics(name, create=False)
+    assert row.error_code == ErrorCode.unknown_topic_or_partition
+
+
 def test_operations_that_are_allowed_are_told(rules, elsewhere, topic):
     rules(rule(TOPIC, READ, topic), rule(CLUSTER, DESCRIBE), rule(CLUSTER, CREATE))
     asks = {"topics": [{"name": topic}], "include_topic_authorized_operations": True}

@@ -18,7 +18,7 @@ from engine.storage import records
 from engine.storage.batch import Codec
 from engine.storage.records import Record
 from engine.wire.apis import Api
-from tests.interop.raw import Raw, altered, batch, produce
+from tests.interop.raw import Raw, altered, batch, produce, undecided
 from tests.interop.watch import bounded, told, until
 
 CONFIG = {"log.cleaner.enable": "false", "num.partitions": "2"}
@@ -204,6 +204,19 @@ def test_zstd_needs_produce_7(cluster, client, topic):
         with told(cluster.child(1), f"{topic}-0.*zstd"):
             assert send(client, topic, zstd, version) == 76
     assert client.produce(topic, zstd, version=7).error_code == 0
+
+
+def test_a_transaction_needs_a_transactional_id(cluster, client, topic):
+    """No coordinator would know of it, and nobody could end it. The other row is refused, too."""
+    bad = undecided("b")
+    request = produce(topic, bad, more=((1, good),))
+    rows = client.ask(Api.PRODUCE, request).responses[0].partition_responses
+    assert {row.error_code for row in rows} == {53}  # TRANSACTIONAL_ID_AUTHORIZATION_FAILED
+    with Raw(cluster.bootstrap) as careless:
+        careless.post(Api.PRODUCE, produce(topic, bad, acks=0))
+        assert careless.hung_up()
+    assert client.end_offset(topic) == client.end_offset(topic, 1) == 0
+    assert client.produce(topic, bad, transactional_id="t").error_code == 0
 
 
 @pytest.mark.parametrize("acks", [2, -2, 32767])

@@ -157,7 +157,7 @@ class TestConsuming:
     def test_it_sees_an_open_transaction_only_if_it_wants_to(
         self, cluster, client, ten, isolation, end
     ):
-        assert client.produce(ten, undecided("a", "b")).error_code == 0
+        assert client.produce(ten, undecided("a", "b"), transactional_id="t").error_code == 0
         settings = {"isolation_level": f"read_{isolation}", "enable_partition_eof": True}
         with confluent_consumer(cluster.bootstrap, **settings) as consumer:
             consumer.assign([at(ten, 8)])

@@ -153,7 +153,7 @@ class TestConsuming:
 
     @pytest.mark.parametrize(("isolation", "end"), [("uncommitted", 12), ("committed", 10)])
     def test_an_open_transaction_ends_what_is_stable(self, cluster, client, ten, isolation, end):
-        assert client.produce(ten.topic, undecided("a", "b")).error_code == 0
+        assert client.produce(ten.topic, undecided("a", "b"), transactional_id="t").error_code == 0
         level = f"read_{isolation}"
         with kafka_python_consumer(cluster.bootstrap, isolation_level=level) as consumer:
             assert consumer.end_offsets([ten]) == {ten: end}

@@ -139,7 +139,7 @@ def test_a_late_produce_that_is_new_to_its_partition_blocks_readers(
         base_sequence=1,
         transactional=True,
     )
-    assert client.produce(pair, late).error_code == ErrorCode.none
+    assert client.produce(pair, late, transactional_id="t").error_code == ErrorCode.none
     assert client.produce(pair, batch("behind it")).error_code == ErrorCode.none
     assert completed(cluster, pair)
     assert committed(cluster, pair) == [["a"], ["b"]]

@@ -22,7 +22,7 @@ from engine.broker.coordinator_service import CoordinatorService, GroupService, 
 from engine.broker.creation import AutoTopicCreationManager
 from engine.broker.handlers.results import attempt, code_of, message_of
 from engine.broker.metadata import AliveBroker, Metadata
-from engine.errors import ApiException, ErrorCode, invalid_request
+from engine.errors import ApiException, ErrorCode, MetadataError, invalid_request
 from engine.model import NO_BROKER
 from engine.wire.primitives import NO_THROTTLE
 
@@ -64,9 +64,9 @@ class FindCoordinatorHandler:
         if topic not in self.metadata.topics:
             try:
                 await self.creation.create(topic)
-            except ApiException as error:
+            except (ApiException, MetadataError) as error:
                 code = ErrorCode.coordinator_not_available
-                raise ApiException(code, f"{topic} cannot be created: {error.message}") from error
+                raise ApiException(code, f"{topic} cannot be created: {error}") from error
         leader = kinds[kind].coordinator_of(key)
         node = leader and leader.at(call.listener)
         if node is None:

@@ -24,7 +24,7 @@ from kio.schema.metadata.v10 import response as metadata_v10
 from engine.broker.authorization import NOT_ASKED
 from engine.broker.call import Call
 from engine.broker.creation import AutoTopicCreationManager
-from engine.broker.handlers.results import attempt, code_of
+from engine.broker.handlers.results import Turns, attempt, code_of
 from engine.broker.metadata import Metadata, PartitionInfo, TopicInfo
 from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.model import NO_BROKER
@@ -48,10 +48,12 @@ async def handle(
         found: list[tuple[str, TopicInfo | ApiException]] = list(metadata.topics.items())
     else:
         create = creation.is_enabled and request.allow_auto_topic_creation
-        found = [
-            (topic.name or "", await attempt(_find(metadata, creation, topic, create)))
-            for topic in dict.fromkeys(asked)  # each of them once
-        ]
+        turns, found = Turns(every=100), []
+        for topic in dict.fromkeys(asked):  # each of them once
+            await turns.next()
+            found.append(
+                (topic.name or "", await attempt(_find(metadata, creation, topic, create)))
+            )
     live = metadata.at(call.listener)
 
     def absent(leader: int) -> ErrorCode:
@@ -78,7 +80,8 @@ async def handle(
 
 async def _find(
     metadata: Metadata, creation: AutoTopicCreationManager, asked: Any, create: bool
-) -> TopicInfo:
+) -> TopicInfo | ApiException:
+    """A topic that there is not is no failure worth a line in the log: a request may name many."""
     if asked.name is None or asked.topic_id is not None:
         raise invalid_request("a topic is requested by name, not by id")
     topic = metadata.topics.get(asked.name)
@@ -86,7 +89,7 @@ async def _find(
         return topic
     check_name(asked.name)
     if not create:
-        raise ApiException(ErrorCode.unknown_topic_or_partition, f"there is no topic {asked.name}")
+        return ApiException(ErrorCode.unknown_topic_or_partition, f"there is no topic {asked.name}")
     await creation.create(asked.name)
     raise ApiException(ErrorCode.leader_not_available, f"{asked.name} has just been created")
 
@@ -121,7 +124,9 @@ def _partition(
         leader_epoch=info.leader_epoch,
         replica_nodes=info.replicas,
         isr_nodes=info.isr,
-        offline_replicas=tuple(replica for replica in info.replicas if replica not in live),
+        offline_replicas=tuple(
+            each for each in info.replicas if each not in live or each in info.offline
+        ),
     )
 
 

@@ -35,7 +35,7 @@ from engine.broker.purgatory import Purgatory
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.replication.replica_manager import ReplicaManager
-from engine.storage.batch import HEADER_SIZE, Codec, Header
+from engine.storage.batch import HEADER_SIZE, Codec, Header, is_transactional
 from engine.storage.files import Buffer
 from engine.storage.log import Appended
 from engine.topics import INTERNAL
@@ -58,6 +58,9 @@ async def handle(
     replicas: ReplicaManager, purgatory: Purgatory, call: Call, request: Any
 ) -> ProduceResponse | None:
     given = [(topic.name, row) for topic in request.topic_data for row in topic.partition_data]
+    nameless = getattr(request, "transactional_id", None) is None
+    if nameless and any(is_transactional(row.records or b"") for _, row in given):
+        return _refused(replicas, request, given)
     turns = Turns() if len(given) > 1 and request.acks != 0 else None
     rows: list[ProducedRow] = []
     for topic, row in given:
@@ -72,6 +75,18 @@ async def handle(
         return None
     if request.acks == -1:
         await _replicate(replicas, purgatory, rows, request.timeout)
+    return _response(replicas, request, iter(rows))
+
+
+def _refused(
+    replicas: ReplicaManager, request: Any, given: list[tuple[str, Any]]
+) -> ProduceResponse:
+    """A transaction that no coordinator knows of would never end. All rows, as by Kafka."""
+    code = ErrorCode.transactional_id_authorization_failed
+    error = ApiException(code, "a batch of a transaction, in a request without a transactional id")
+    if request.acks == 0:
+        raise Malformed(f"acks=0 allows no response to: {error}")
+    rows = [ProducedRow(TopicPartition(topic, row.index), error) for topic, row in given]
     return _response(replicas, request, iter(rows))
 
 

@@ -38,7 +38,7 @@ def _partition(
     replicas: ReplicaManager, partition: TopicPartition
 ) -> describe_v0.PartitionResponse:
     try:
-        _, log = replicas.find(partition)
+        _, log = replicas.find(partition, leads=False)
     except ApiException as error:
         return describe_v0.PartitionResponse(
             partition_index=partition.partition, **error_fields(error), active_producers=()

@@ -50,6 +50,12 @@ class TestMetadata:
         assert (found.leader_id, found.leader_epoch) == (-1, 5)
         assert (found.replica_nodes, found.offline_replicas) == ((2, 1), (2,))
 
+    def test_a_replica_on_a_failed_disk_is_offline(self):
+        one = broker(topics={"orders": [(1, (1,))]})
+        info = one.metadata.topics["orders"]
+        info.partitions[0] = info.partitions[0]._replace(offline=(1,))
+        assert self.partition(one).offline_replicas == (1,)
+
     def test_a_partition_that_nobody_leads(self):
         found = self.partition(broker(topics={"orders": [(-1, (1,))]}))
         assert found.error_code == ErrorCode.leader_not_available

@@ -312,6 +312,22 @@ def test_what_is_known_of_a_partition_that_is_offline_stays_in_the_checkpoints(h
     assert home.open().logs[ORDERS].start_offset == 3
 
 
+def test_damage_is_looked_at_again_after_an_orderly_stop(home: Home) -> None:
+    """A bit of a payload below the recovery point: only the CRC tells, and only a start after an
+    unclean stop compares it."""
+    directory = home.open()
+    log = filled(directory)
+    directory.close(NOW)
+    (home.path / CLEAN_SHUTDOWN).unlink()
+    whole = bytearray(log.active.path.read_bytes())
+    whole[70] ^= 1
+    log.active.path.write_bytes(whole)
+    for _ in range(3):
+        again = home.open()
+        assert set(again.failed) == {ORDERS}
+        again.close(NOW)
+
+
 def test_what_was_flushed_is_so_at_the_next_start_though_no_checkpoint_says_so(home: Home) -> None:
     directory = home.open()
     log = filled(directory)

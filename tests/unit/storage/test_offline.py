@@ -186,9 +186,16 @@ def test_a_compaction_that_is_not_whole_takes_nobodys_place(disk: Disk) -> None:
     swap = disk.directory / file_name(0, ".log.swap")
     swap.write_bytes(data[:-1])
     assert "which was flushed" in str(left_alone(disk).facts["reason"])
-    swap.write_bytes(data)
-    disk.config["cleanup_policy"] = ("delete",)
-    assert "not compacted" in str(left_alone(disk).facts["reason"])
+
+
+def test_a_compaction_that_is_whole_is_finished_whatever_the_policy(disk: Disk) -> None:
+    """Without ZooKeeper a broker opens its logs before it knows the settings of their topics."""
+    filled(disk)
+    swap = disk.directory / file_name(0, ".log.swap")
+    swap.write_bytes((disk.directory / file_name(0, ".log")).read_bytes())
+    assert disk.config.get("cleanup_policy", ("delete",)) == ("delete",)
+    assert disk.open().end_offset == 9
+    assert not swap.exists()
 
 
 @pytest.mark.parametrize("name", [file_name(3, ".log"), file_name(3, ".snapshot")])
