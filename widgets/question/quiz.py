@@ -21,7 +21,10 @@ the outcome. The page only reports which button was pressed; the right answer co
 from what the engine did. Every answer, right or wrong, has a sentence that says why. If nobody
 answers, as in a run without a reader, the outcome is shown all the same.
 
-Invariant: after its outcome a question's choice never changes.
+A lab asks its reader to change the experiment and run it again. The sentences are of the first run:
+another outcome is told without them, and is not counted.
+
+Invariant: after its outcome a question's choice, and its outcome, never change.
 """
 
 from collections.abc import Iterator, Mapping
@@ -85,6 +88,9 @@ class Question:
     def tell(self, truth: str) -> PredictionResult:
         """What the engine did."""
         self._check(truth)
+        if self.truth not in (None, truth):
+            now = f"Now: {truth}. Before: {self.truth}. What you have changed makes the difference."
+            return PredictionResult(self.chosen, self.truth, now)
         self.truth = truth
         return PredictionResult(self.chosen, truth, self._words(truth))
 
@@ -144,9 +150,10 @@ class Quiz(SceneWidget):
         """What the engine did: the outcome of a question, the first being 1."""
         with self.lock:
             question = self._question(str(number))
+            is_new = question.truth is None
             verdict = question.tell(truth)
             self.draw(verdict.words)
-        if verdict.chosen is not None and self._place and (kept := progress_file()):
+        if is_new and verdict.chosen is not None and self._place and (kept := progress_file()):
             kept.predicted(self._place, question.text, verdict.chosen, truth)
         return verdict
 

@@ -126,11 +126,15 @@ def test_the_score_is_of_what_was_predicted_and_is_known(quiz):
     assert quiz.about == "1 of 2 came true"
 
 
-def test_an_outcome_may_be_told_again(quiz):
-    press(quiz, f"1 {KEPT}")
-    quiz.tell(1, LOST)
-    quiz.tell(1, KEPT)
-    assert quiz.score == (1, 1)
+def test_the_outcome_of_a_changed_experiment_is_told_and_not_counted(quiz):
+    """The reasons are those of the first run, and so is the mark."""
+    press(quiz, f"1 {LOST}")
+    first = quiz.tell(1, LOST)
+    assert quiz.tell(1, LOST) == first
+    changed = quiz.tell(1, KEPT)
+    assert changed.words.startswith(f"Now: {KEPT}. Before: {LOST}. ")
+    assert quiz.questions[0].answers[KEPT] not in changed.words
+    assert (changed.right, quiz.score) == (True, (1, 1))
 
 
 def test_hints_come_one_by_one_and_end(quiz):
