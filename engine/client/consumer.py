@@ -108,7 +108,6 @@ class Consumer:
         self._view = MetadataView(config, create=config.allow_auto_create_topics)
         cores = [self._positions, self._offsets, fetching, *(group or ())]
         self._network = NetworkClient(config, self._view, cores)
-        self._lock = self._network.lock
         self._end = weakref.finalize(self, self._network.close)  # nothing below refers to `self`
         self._delivery = MessageDelivery(config, self._positions, fetching, self._network)
         self._group: ConsumerCoordinator | None = None
@@ -132,7 +131,7 @@ class Consumer:
         if self._closed:
             return
         try:
-            if self._lock.is_ours and self._group is not None:
+            if not self._network.is_forked and self._group is not None:
                 self._group.close(self)
         finally:
             self.kill()
@@ -150,7 +149,7 @@ class Consumer:
     @contextmanager
     def _changing(self) -> Iterator[None]:
         """A change under the lock, after which the network acts."""
-        with self._lock:
+        with self._network.lock:
             self._check()
             yield
             self._network.wake()
@@ -159,7 +158,7 @@ class Consumer:
 
     def poll(self, timeout: float | None = None) -> Message | None:
         """The next message, or None after `timeout` seconds; without a time-out it waits."""
-        with self._lock:
+        with self._network.lock:
             if time.monotonic() < self._calm_until:
                 message = self._delivery.one()
                 if message is not None:  # a message without a value is false
@@ -189,7 +188,7 @@ class Consumer:
                 return [news]
             if messages := self._delivery.take(limit):
                 return messages
-            with self._lock:
+            with self._network.lock:
                 left = until - time.monotonic()
                 if left <= 0:
                     return []
@@ -199,7 +198,7 @@ class Consumer:
     def _serve(self, call_back: bool = True) -> Message | None:
         """Call back, and do all else that is due in the application's thread. Returns a message if
         there is an error to report."""
-        with self._lock:
+        with self._network.lock:
             self._check()
             now = time.monotonic()
             self._calm_until = now + CALM
@@ -211,7 +210,7 @@ class Consumer:
         return self._group.trouble() if self._group is not None else None
 
     def _report_trouble(self) -> None:
-        with self._lock:
+        with self._network.lock:
             trouble, reported = self._view.trouble, self._reported
             self._reported = trouble
         if trouble is not None and reported is None and self._on_error is not None:

@@ -100,7 +100,6 @@ class ConsumerCoordinator:
         self.fetch_committed = offsets.fetch
         self._positions = positions
         self._network = network
-        self._lock = network.lock
         self._on_commit = on_commit
         self._listeners = Listeners()
         self._is_subscribed = False
@@ -143,13 +142,13 @@ class ConsumerCoordinator:
     @property
     def has_callbacks(self) -> bool:
         """Whether a rebalance waits for the application."""
-        with self._lock:
+        with self._network.lock:
             return bool(self._membership.callbacks.waiting)
 
     def call_back(self, consumer: Any) -> None:
         """Call all functions of the application that are due."""
         while True:
-            with self._lock:
+            with self._network.lock:
                 callbacks, results = self._membership.callbacks, self._commits.unreported
                 callback = callbacks.take() if callbacks.waiting else None
                 outcome = results.popleft() if results and callback is None else None
@@ -162,7 +161,7 @@ class ConsumerCoordinator:
 
     def trouble(self) -> Message | None:
         """An error of the group for the application, as a message."""
-        with self._lock:
+        with self._network.lock:
             if self._membership.exceeded:
                 self._membership.exceeded = False
                 limit = self._max_poll_interval_ms
@@ -175,11 +174,11 @@ class ConsumerCoordinator:
         """Commit, give up the partitions, and leave."""
         if not self._is_subscribed:
             self._commit_before(None)
-        with self._lock:
+        with self._network.lock:
             self._membership.unsubscribe(time.monotonic())
         while True:
             self.call_back(consumer)
-            with self._lock:
+            with self._network.lock:
                 self._wait(lambda: self._membership.callbacks.waiting or self._membership.has_left)
                 if not self._membership.callbacks.waiting:
                     return
@@ -189,7 +188,7 @@ class ConsumerCoordinator:
         if isinstance(callback, OnRevoke):
             self._commit_before(callback.partitions)
         if isinstance(callback, OnAssign):
-            with self._lock:
+            with self._network.lock:
                 identity = self._membership.identity
                 if identity.generation_id != NO_GENERATION:  # it may have been lost since
                     self.as_assigned = identity
@@ -199,7 +198,7 @@ class ConsumerCoordinator:
             if listener is not None and (callback.partitions or isinstance(callback, OnAssign)):
                 listener(consumer, [values.TopicPartition(*each) for each in callback.partitions])
         finally:
-            with self._lock:
+            with self._network.lock:
                 if not self.has_assigned and isinstance(callback, OnAssign):
                     self._positions.assign(dict.fromkeys(callback.partitions, OFFSET_INVALID))
                 elif not self.has_assigned:
@@ -209,7 +208,7 @@ class ConsumerCoordinator:
 
     def _commit_before(self, partitions: Iterable[TopicPartition] | None) -> None:
         """Commit before they are revoked: when other members have them, it is too late."""
-        with self._lock:
+        with self._network.lock:
             outcome = self._commits.commit_before_revoke(partitions, time.monotonic())
             if outcome is not None:
                 self._wait(lambda: outcome.done)

@@ -24,6 +24,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from importlib import import_module
 from typing import Any
@@ -39,32 +40,6 @@ from engine.wire.apis import Api
 IDLE = 60.0  # seconds: the longest wait for sockets
 
 
-class Lock:
-    """A lock that raises in a forked child, where the thread that may hold it does not exist."""
-
-    def __init__(self) -> None:
-        self.inner = threading.RLock()
-        self.process = os.getpid()
-
-    @property
-    def is_ours(self) -> bool:
-        return os.getpid() == self.process
-
-    def check(self) -> None:
-        if not self.is_ours:
-            raise RuntimeError(
-                f"this client belongs to process {self.process}; process {os.getpid()} is a fork "
-                "of it, without the client's thread: make a new client there"
-            )
-
-    def __enter__(self) -> None:
-        self.check()
-        self.inner.acquire()
-
-    def __exit__(self, *exception: object) -> None:
-        self.inner.release()
-
-
 class NetworkClient:
     def __init__(
         self,
@@ -73,8 +48,8 @@ class NetworkClient:
         cores: Sequence[Core] = (),
         has_thread: bool = True,
     ) -> None:
-        self.lock = Lock()
-        self.changed = threading.Condition(self.lock.inner)  # notified after every round
+        self._lock, self._process = threading.RLock(), os.getpid()
+        self.changed = threading.Condition(self._lock)  # notified after every round
         self.view = view
         self._settings = settings
         self._requests = ApplicationRequests()
@@ -99,9 +74,31 @@ class NetworkClient:
 
     # -- the application's side ----------------------------------------------------------
 
+    @property
+    def lock(self) -> AbstractContextManager[Any]:
+        """Raises in a forked child, where the thread that may hold it does not exist.
+
+        `with` takes the RLock itself. It must not call an `__enter__` of ours: whoever interrupts
+        the application (Control-C, a notebook's stop button) between two lines of that would leave
+        the lock taken for ever.
+        """
+        self._check_process()
+        return self._lock
+
+    @property
+    def is_forked(self) -> bool:
+        return os.getpid() != self._process
+
+    def _check_process(self) -> None:
+        if self.is_forked:
+            raise RuntimeError(
+                f"this client belongs to process {self._process}; process {os.getpid()} is a fork "
+                "of it, without the client's thread: make a new client there"
+            )
+
     def check(self) -> None:
         """Raises if the client can't be used. Every call of the application begins with this."""
-        self.lock.check()
+        self._check_process()
         if self._crash is not None:
             raise RuntimeError(
                 f"the client stopped at a bug of its own: {self._crash!r}"
@@ -172,7 +169,7 @@ class NetworkClient:
 
     def close(self) -> None:
         """Close the connections; requests get no answer. A forked child has nothing to close."""
-        if not self.lock.is_ours:
+        if self.is_forked:
             return
         with self.lock:
             self._over = True
@@ -219,11 +216,11 @@ class NetworkClient:
         left = min(max(until - time.monotonic(), 0), longest)
         self.changed.notify_all()
         self._asleep = True
-        self.lock.inner.release()
+        self._lock.release()
         try:
             return self._selector.select(left)
         finally:
-            self.lock.inner.acquire()
+            self._lock.acquire()
             self._asleep = False
 
     def _serve(self, ready: list[tuple[selectors.SelectorKey, int]], now: float) -> None:

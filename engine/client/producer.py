@@ -97,7 +97,6 @@ class Producer:
             self._network = NetworkClient(settings, self._view, self._cores())
         except errors.ApiException as error:
             raise exception_of(error, KafkaError._INVALID_ARG) from error
-        self._lock = self._network.lock
         self._on_delivery = functions.get("on_delivery") or functions.get("dr_cb")
         self._on_error = functions.get("error_cb")
         self._reported: KafkaError | None = None  # the last error that error_cb was called with
@@ -131,7 +130,7 @@ class Producer:
 
     def __len__(self) -> int:
         """How many records are not delivered or given up yet, or not reported."""
-        with self._lock:
+        with self._network.lock:
             unreported = sum(len(report.batch.pending_reports) for report in self._sender.reports)
             return self._accumulator.records + unreported if self._end.alive else 0
 
@@ -165,7 +164,7 @@ class Producer:
         if size > self._settings.max_request_size or size > self._settings.buffer_memory:
             raise self._too_large(size)
         stamp = timestamp or time.time_ns() // 1_000_000
-        with self._lock:
+        with self._network.lock:
             self._check()
             if self._sender.fatal is not None:
                 raise KafkaException(self._sender.fatal)
@@ -188,7 +187,7 @@ class Producer:
     def poll(self, timeout: float | None = -1) -> int:
         """Wait for a first delivery report, then call back for all there are; returns how many."""
         seconds = as_seconds(timeout)
-        with self._lock:
+        with self._network.lock:
             self._check()
             if seconds != 0:
                 self._network.wait(self._has_reports, seconds)
@@ -197,23 +196,23 @@ class Producer:
     def flush(self, timeout: float | None = -1) -> int:
         """Send all, and wait until it is delivered or given up; returns how many are left."""
         until = time.monotonic() + as_seconds(timeout)
-        with self._lock:
+        with self._network.lock:
             self._check()
             self._accumulator.no_linger += 1
         try:
             while True:
                 self._serve()
-                with self._lock:
+                with self._network.lock:
                     left = until - time.monotonic()
                     if not self._network.wait(self._has_reports_or_is_empty, left) or not len(self):
                         return len(self)
         finally:
-            with self._lock:
+            with self._network.lock:
                 self._accumulator.no_linger -= 1
 
     def purge(self, in_queue: bool = True, in_flight: bool = True, blocking: bool = True) -> None:
         """Give up what is not delivered; poll() or flush() report it."""
-        with self._lock:
+        with self._network.lock:
             self._check()
             self._sender.purge(in_queue, in_flight, time.monotonic())
 
@@ -228,7 +227,7 @@ class Producer:
         """
         if self._end.alive:
             try:
-                if self._lock.is_ours:
+                if not self._network.is_forked:
                     self.flush(timeout)
             finally:
                 self._end()
@@ -236,7 +235,7 @@ class Producer:
 
     def list_topics(self, topic: str | None = None, timeout: float = -1) -> ClusterMetadata:
         """Brokers, and this topic or all."""
-        with self._lock:
+        with self._network.lock:
             self._check()
         seconds = as_seconds(timeout)
         try:
@@ -251,7 +250,7 @@ class Producer:
     def buffer_state(self) -> BufferState:
         """The batches that wait or are in flight, and those that are done since the first call, as
         plain data; also of a closed producer. AccumulatorView draws it."""
-        with self._lock:
+        with self._network.lock:
             log = self._accumulator.log
             return log.state(self._accumulator, time.monotonic(), not self._end.alive)
 
@@ -291,7 +290,7 @@ class Producer:
         self._wait_for(TransactionManager.init, timeout)
 
     def begin_transaction(self) -> None:
-        with self._lock:
+        with self._network.lock:
             self._need_transactions().begin()
 
     def send_offsets_to_transaction(
@@ -334,7 +333,7 @@ class Producer:
     ) -> None:
         """`flushes`: records are delivered or given up, and reported, before."""
         until = time.monotonic() + as_seconds(timeout)
-        with self._lock:
+        with self._network.lock:
             manager = self._need_transactions()
             call = begin(manager)
             if call.awaited:
@@ -344,13 +343,13 @@ class Producer:
             self._network.wake()
         try:
             undelivered = self.flush(_seconds_until(until)) if flushes else 0
-            with self._lock:
+            with self._network.lock:
                 self._network.wait(lambda: call.done, _seconds_until(until))
         finally:
             call.awaited = False
         if not call.done:
             raise _timed_out(undelivered, manager.trouble)
-        with self._lock:
+        with self._network.lock:
             manager.returned(call)
         if call.error is not None:
             raise KafkaException(call.error)
@@ -378,7 +377,7 @@ class Producer:
         return served
 
     def _next_call(self) -> Callable[[], Any] | None:
-        with self._lock:
+        with self._network.lock:
             if (error := self._new_error()) is not None and self._on_error is not None:
                 self._reported = error
                 return partial(self._on_error, error)

@@ -64,6 +64,9 @@ def test_a_number_is_chosen_by_arrows_by_the_mouse_and_by_typing_it(lesson: Less
     assert box
     page.mouse.click(box["x"] + 2, box["y"] + box["height"] / 2)
     expect(card).to_contain_text("● 50 ms")
+    page.mouse.click(box["x"] + 80, box["y"] + box["height"] / 2, button="right")
+    page.keyboard.press("Escape")  # the menu of the browser or of JupyterLab
+    expect(card).to_contain_text("● 50 ms")
 
     card.get_by_role("button", name="a hint").click()
     expect(card).to_contain_text("Hint: There are only Fetch requests")

@@ -412,18 +412,19 @@ function dragging(svg, act) {
   };
   svg.addEventListener("pointerdown", (event) => {
     const element = shapeOf(event);
-    if (!element?.drag) return;
+    if (!element?.drag || event.button !== 0) return;
     held = element;
     due = 0;
     svg.setPointerCapture(event.pointerId);
     move(event, false);
   });
   svg.addEventListener("pointermove", (event) => held && move(event, false));
-  for (const name of ["pointerup", "pointercancel"])
-    svg.addEventListener(name, (event) => {
-      if (held) move(event, true);
-      held = null;
-    });
+  svg.addEventListener("pointerup", (event) => {
+    if (held) move(event, true);
+    held = null;
+  });
+  for (const name of ["pointercancel", "lostpointercapture"])
+    svg.addEventListener(name, () => (held = null));  // a page that scrolls is no answer
 }
 
 function keys(svg, menu, act) {

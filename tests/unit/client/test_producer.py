@@ -84,7 +84,7 @@ def test_metadata_grows_old() -> None:
     with at_work(metadata_max_age_ms=10, retry_backoff_ms=1) as (producer, _):
         producer.produce("t", b"a")
         producer.flush(20)
-        with producer._lock:
+        with producer._network.lock:
             seen = producer._view.version
             assert producer._network.wait(lambda: producer._view.version > seen + 2, 20)
 

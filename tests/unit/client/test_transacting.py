@@ -128,7 +128,7 @@ def test_an_abort_tells_what_was_given_up() -> None:
         producer.init_transactions(ANSWER_S)
         producer.begin_transaction()
         producer.produce("t", b"a", on_delivery=lambda error, message: told.append(error))
-        with producer._lock:
+        with producer._network.lock:
             producer._network.wait(lambda: broker.requests(Api.ADD_PARTITIONS_TO_TXN), ANSWER_S)
         error = raised(producer.abort_transaction, 0.05)
         assert error == KafkaError._TIMED_OUT and error.retriable()
@@ -145,7 +145,7 @@ def test_a_call_whose_time_was_too_short_is_resumed() -> None:
         assert raised(producer.commit_transaction, 0) == KafkaError._TIMED_OUT
         core = producer._transactions
         assert core is not None
-        with producer._lock:
+        with producer._network.lock:
             assert producer._network.wait(lambda: core.trouble, ANSWER_S)
         error = raised(producer.commit_transaction, 0)
         assert error == KafkaError._TIMED_OUT and error.retriable()
@@ -173,7 +173,7 @@ def test_two_threads_do_not_make_the_same_call() -> None:
         thread.start()
         core = producer._transactions
         assert core is not None
-        with producer._lock:
+        with producer._network.lock:
             assert producer._network.wait(lambda: core._call and core._call.awaited, ANSWER_S)
             error = raised(producer.init_transactions, 0)
         assert error == KafkaError._PREV_IN_PROGRESS and error.retriable()
