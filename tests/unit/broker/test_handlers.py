@@ -10,7 +10,7 @@ import pytest
 from kio.schema.metadata.v11.request import MetadataRequestTopic
 
 from engine.broker.call import Call
-from engine.broker.handlers import produce
+from engine.broker.handlers import metadata, produce
 from engine.broker.handlers.records import DeleteRecordsHandler
 from engine.broker.handlers.results import TURN_S, attempt
 from engine.broker.handlers.transactions import WriteTxnMarkersHandler
@@ -49,6 +49,29 @@ class TestMetadata:
         assert found.error_code == ErrorCode.leader_not_available
         assert (found.leader_id, found.leader_epoch) == (-1, 5)
         assert (found.replica_nodes, found.offline_replicas) == ((2, 1), (2,))
+
+    def test_many_names_let_others_be_served_and_unknown_ones_are_not_logged(self, caplog):
+        names = tuple(MetadataRequestTopic(topic_id=None, name=f"t{n}") for n in range(20_000))
+        request = SimpleNamespace(
+            topics=names,
+            allow_auto_topic_creation=False,
+            include_topic_authorized_operations=False,
+        )
+        one, call = broker(), Call(RequestHeader(int(Api.METADATA), 11, 1, "test"), "127.0.0.1:1")
+
+        async def ask():
+            served = 0
+            asking = asyncio.create_task(metadata.handle(one.metadata, one.creation, call, request))
+            while not asking.done():
+                served += 1
+                await asyncio.sleep(0)
+            return served, asking.result()
+
+        served, answered = asyncio.run(ask())
+        assert served > 3
+        codes = {topic.error_code for topic in answered.topics}
+        assert codes == {ErrorCode.unknown_topic_or_partition}
+        assert not caplog.records
 
     def test_a_replica_on_a_failed_disk_is_offline(self):
         one = broker(topics={"orders": [(1, (1,))]})
