@@ -419,12 +419,8 @@ function dragging(svg, act) {
     move(event, false);
   });
   svg.addEventListener("pointermove", (event) => held && move(event, false));
-  svg.addEventListener("pointerup", (event) => {
-    if (held) move(event, true);
-    held = null;
-  });
-  for (const name of ["pointercancel", "lostpointercapture"])
-    svg.addEventListener(name, () => (held = null));  // a page that scrolls is no answer
+  svg.addEventListener("pointerup", (event) => held && move(event, true));
+  svg.addEventListener("lostpointercapture", () => (held = null));
 }
 
 function keys(svg, menu, act) {
