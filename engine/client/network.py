@@ -76,7 +76,8 @@ class NetworkClient:
 
     @property
     def lock(self) -> AbstractContextManager[Any]:
-        """Raises in a forked child, where the thread that may hold it does not exist.
+        """Guards the state of all cores. In a forked child it raises: the thread that may hold it
+        does not exist there.
 
         `with` takes the RLock itself. It must not call an `__enter__` of ours: whoever interrupts
         the application (Control-C, a notebook's stop button) between two lines of that would leave

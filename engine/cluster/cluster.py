@@ -319,20 +319,14 @@ class Cluster:
 
     def stop(self) -> None:
         """End all processes; also if a client's callback, or a recorder, fails before that."""
-        with ExitStack() as steps:  # the last one first
-            if self._scratch:
-                steps.callback(self._scratch.remove)
-            steps.callback(self._launcher.stop)
-            steps.callback(self._servers.stop)
-            steps.callback(self._end_brokers)
-            if self._znodes:
-                steps.callback(self._znodes.close)
-            for recorder in self._recorders:
-                steps.callback(recorder.stop)
-            steps.callback(self._home.stop)
-            steps.callback(self.view.close)
-            steps.callback(self._clients.close)
-            steps.callback(self._observer.stop_reporting)
+        steps: list[Callable[[], object]] = [self._observer.stop_reporting, self._clients.close]
+        steps += [self.view.close, self._home.stop, *(each.stop for each in self._recorders)]
+        steps += [self._znodes.close] if self._znodes else []
+        steps += [self._end_brokers, self._servers.stop, self._launcher.stop]
+        steps += [self._scratch.remove] if self._scratch else []
+        with ExitStack() as stack:
+            for step in reversed(steps):
+                stack.callback(step)
 
     def _end_brokers(self) -> None:
         for node in self._processes:

@@ -42,7 +42,7 @@ class QuorumStateFile:
         return election
 
     def voters(self) -> list[int]:
-        """None if there is no file, or if it is of version 1, which names none."""
+        """The voters that the file names; none without a file, or in one of version 1."""
         found = self._content()
         return [] if found is None else found[1]
 
