@@ -171,11 +171,13 @@ class BrokerServer:
     def _start_upkeep(self, broker: Broker, server: Server) -> None:
         config, replicas = self._config, broker.replicas
         checkpoint = partial(replicas.checkpoint, self._environment.in_thread)
+        flush_closed = partial(replicas.logs.flush_closed, self._environment.in_thread)
         if config.log_cleaner_enable:
             self._spawn(CleanerTask(config, replicas, self._emit).run())
         self._every(config.log_retention_check_interval_ms, replicas.enforce_retention)
         self._every(min(config.log_flush_scheduler_interval_ms, 1000), replicas.logs.flush_due)
         self._every(config.replica_high_watermark_checkpoint_interval_ms, checkpoint)
+        self._every(config.replica_high_watermark_checkpoint_interval_ms, flush_closed)
         self._every(SWEEP_MS, replicas.logs.sweep)
         if config.connections_max_idle_ms >= 0:
             self._every(max(100, min(config.connections_max_idle_ms, 10_000)), server.close_idle)

@@ -144,12 +144,27 @@ class LogManager:
             for directory in self.directories
         ]
         for directory, write in prepared:
-            try:
-                with directory.guard(self._now()):
-                    await in_thread(write)
-            except ApiException:
-                if directory.offline is None:
-                    raise
+            await self._wait_for(directory, in_thread, write)
+
+    async def flush_closed(self, in_thread: InThread) -> None:
+        """Flush the closed segments of all logs, one log after the other."""
+        for directory in self.directories:
+            for closed in directory.closed_segments():
+                if not await self._wait_for(directory, in_thread, closed.flush):
+                    break
+                closed.flushed()
+
+    async def _wait_for(
+        self, directory: Directory, in_thread: InThread, work: Callable[[], None]
+    ) -> bool:
+        """Do something on a disk, in a thread. Returns False if the disk has failed."""
+        try:
+            with directory.guard(self._now()):
+                await in_thread(work)
+        except ApiException:
+            if directory.offline is None:
+                raise
+        return directory.offline is None
 
     def close(self, high_watermarks: Mapping[TopicPartition, int]) -> None:
         for directory in self.directories:

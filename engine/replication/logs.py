@@ -4,7 +4,7 @@ replication ──> PartitionLog, Directory <── storage/: files on a disk
                                         <── a simulator: bytes in memory
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
@@ -80,6 +80,7 @@ class Directory(Protocol):
     def guard(self, now: int) -> AbstractContextManager[None]: ...
     def attempt(self, now: int, work: Callable[[], T]) -> T | None: ...
     def sweep(self, now: int) -> None: ...
+    def closed_segments(self) -> Sequence[Any]: ...  # see storage/closed.py
     def prepare_checkpoint(
         self, high_watermarks: dict[TopicPartition, int] | None = None
     ) -> Callable[[], None]: ...

@@ -258,7 +258,6 @@ class MemoryLog:
             return
         assert offset <= self.end_offset
         self.start_offset = offset
-        self.recovery_point = max(self.recovery_point, offset)
         self.epochs.truncate_start(offset)
         self.emit("log.start", now, start_offset=offset)
 
@@ -347,6 +346,10 @@ class Disk:
 
     def sweep(self, now: int) -> None:
         """There is nothing to delete."""
+
+    def closed_segments(self) -> tuple[()]:
+        """A log in memory has no segments."""
+        return ()
 
     def checkpoint(self, high_watermarks: dict[TopicPartition, int] | None = None) -> None:
         self._starts = {partition: log.start_offset for partition, log in self.logs.items()}

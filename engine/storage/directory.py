@@ -35,6 +35,7 @@ from engine.config import TopicConfig
 from engine.errors import ApiException, ErrorCode, invalid_config
 from engine.model import Event, TopicPartition
 from engine.storage import checkpoints, files
+from engine.storage.closed import ClosedSegments
 from engine.storage.loading import load
 from engine.storage.log import Emit, Log
 from engine.storage.partition_name import METADATA, parse_name
@@ -206,6 +207,11 @@ class LogDirectory:
                 log.abandon()
                 files.remove_tree(path)
         self.deleted_logs = [item for item in self.deleted_logs if item[0] > now]
+
+    def closed_segments(self) -> list[ClosedSegments]:
+        """Those that were not flushed yet, of each log."""
+        logs = self.logs.values()
+        return [ClosedSegments(it) for it in logs if it.recovery_point < it.active.base_offset]
 
     def checkpoint(self, high_watermarks: dict[TopicPartition, int] | None = None) -> None:
         """Write the recovery point and the start of each log, if they have changed."""

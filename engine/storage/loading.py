@@ -63,7 +63,7 @@ def load(
         log.abandon()
         raise
     flushed = log.end_offset if clean else recovery_point or 0
-    log.recovery_point = min(max(flushed, log.start_offset), log.end_offset)
+    log.recovery_point = min(flushed, log.end_offset)
     log.last_flush = now
     return log
 
@@ -90,6 +90,8 @@ def _load(log: Log, found: Survey, start_offset: int, high_watermark: int | None
         log.epochs.load()
     log.active.open_for_appends(log.config.segment_index_bytes)
     log.end_offset = log.active.end()[0]
+    if log.end_offset < start_offset:  # the tail is lost, and all before it was deleted
+        log.restart_at(start_offset, now)
     log.start_offset = max(start_offset, log.segments[0].base_offset)
     log.epochs.truncate_end(log.end_offset)
     log.epochs.truncate_start(log.start_offset)

@@ -10,7 +10,7 @@ it without reading the records. A read finds a position and returns a slice of a
 are deleted at the start of the log (retention, DeleteRecords), never in the middle. Only a follower
 removes the end of a log, to agree with a new leader.
 
-Invariant: log start <= recovery point <= log end after a flush; offsets in the log strictly grow.
+Invariant: log start <= log end, recovery point <= log end; offsets in the log strictly grow.
 Invariant: everything below the recovery point is on the disk, and needs no recovery.
 
 The log knows nothing of replicas: the high watermark, up to which a consumer may read, is an
@@ -377,7 +377,6 @@ class Log:
             return
         assert offset <= self.end_offset
         self.start_offset = offset
-        self.recovery_point = max(self.recovery_point, offset)
         self.epochs.truncate_start(offset)
         self.emit("log.start", now, start_offset=offset)
 

@@ -121,7 +121,7 @@ class Segment:
         return [self._beside(suffix) for suffix in SUFFIXES]
 
     @property
-    def _all_paths(self) -> list[Path]:
+    def all_paths(self) -> list[Path]:
         """All files of the segment, the log last. Otherwise, after an interrupted rename or
         removal, an index would be taken for that of the next segment with this name."""
         return [self._beside(".txnindex"), *reversed(self.paths)]
@@ -358,7 +358,7 @@ class Segment:
 
     def rename(self, old: str, new: str) -> None:
         """Change the files' suffix, for example to ".deleted"; open readers continue."""
-        for path in self._all_paths:
+        for path in self.all_paths:
             if path.exists():
                 files.rename(path, path.with_name(path.name.removesuffix(old) + new))
         self.path = self.path.with_name(self.path.name.removesuffix(old) + new)
@@ -377,5 +377,5 @@ class Segment:
     def delete(self) -> None:
         """Remove the files. The index files may never have been opened."""
         self.close()
-        for path in self._all_paths:
+        for path in self.all_paths:
             files.remove(path)

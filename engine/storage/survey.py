@@ -18,6 +18,9 @@ and whole data that is not understood may be valuable: an older format (magic 0 
 unknown attributes. None of that is deleted. The partition stays offline, and its files unchanged,
 until a person has decided.
 
+A log may end below its start: records were deleted by DeleteRecords before they were flushed, and
+a power failure took the tail. Then it is empty, and begins at its start.
+
 The CRC covers neither offset nor leader epoch, so they are compared with the batches around them.
 Two kinds of damage are not noticed: a wrong offset that lies in a gap left by compaction, and a
 wrong epoch that lies between those of the batches around it.
@@ -242,10 +245,11 @@ class Surveyor:
             raise fault.refuse(f", below the recovery point {self._recovery_point}")
 
     def _check_end(self, end: int) -> None:
-        segments, names = self._log.segments, []
-        if end < (self._recovery_point or 0):
-            names.append(f"recovery point {self._recovery_point}")
-        if segments and end < self._start_offset:
+        segments, names, flushed = self._log.segments, [], self._recovery_point
+        if end < (flushed or 0):
+            names.append(f"recovery point {flushed}")
+        was_there = self._clean or flushed is None or self._start_offset <= flushed
+        if segments and end < self._start_offset and was_there:
             names.append(f"start {self._start_offset}")
         if names:
             file = segments[-1].path if segments else self._log.directory

@@ -109,6 +109,7 @@ class Disks:
         self.replicas.logs.flush_due()
         self.replicas.logs.sweep()
         self.replicas.enforce_retention()
+        asyncio.run(self.replicas.logs.flush_closed(asyncio.to_thread))
         checkpoint(self.replicas)
         self.replicas.logs.expire_producers(1)
         self.replicas.tick()
@@ -259,6 +260,16 @@ def flush(disks: Disks, partition: TopicPartition) -> None:
         disks.replicas.logs.flush_due()
 
 
+def flush_closed(disks: Disks, partition: TopicPartition) -> None:
+    """EINVAL at fsync of a closed segment, in a thread."""
+    disks.fill()
+    log: Any = disks.replicas.logs[partition]
+    assert log.recovery_point < log.active.base_offset
+    log.segments[-2].path.unlink()
+    log.segments[-2].path.symlink_to("/dev/null")
+    asyncio.run(disks.replicas.logs.flush_closed(asyncio.to_thread))
+
+
 def checkpointing(disks: Disks, partition: TopicPartition) -> None:
     """ENOSPC where a checkpoint is written."""
     path = disks.replicas.logs.directory_of[partition].path  # type: ignore[attr-defined]
@@ -303,7 +314,20 @@ def cleaner_checkpoint(disks: Disks, partition: TopicPartition) -> None:
     CleanerTask(disks.config, disks.replicas, disks.events.append)
 
 
-WHILE = [full, flush, checkpointing, roll, clean, cleaner_checkpoint]
+WHILE = [full, flush, flush_closed, checkpointing, roll, clean, cleaner_checkpoint]
+
+
+def test_closed_segments_are_flushed_on_each_disk(disks: Disks) -> None:
+    disks.start()
+    disks.lead()
+    disks.fill()
+    asyncio.run(disks.replicas.logs.flush_closed(asyncio.to_thread))
+    checkpoint(disks.replicas)
+    for number, path in enumerate(disks.paths):
+        log: Any = disks.replicas.logs[disks.on(number)]
+        assert checkpoints.read_offsets(path / checkpoints.RECOVERY_POINT) == {
+            disks.on(number): log.active.base_offset
+        }
 
 
 def test_requests_are_served_while_a_disk_takes_long_to_write_a_checkpoint(

@@ -151,7 +151,7 @@ def test_an_index_is_rebuilt(disk: Disk, base: int, damage: str, name: str, clea
         ({"clean": True}, 9),
         ({"recovery_point": 4}, 4),
         ({"recovery_point": None}, 0),
-        ({"recovery_point": 2, "start_offset": 3}, 3),
+        ({"recovery_point": 2, "start_offset": 3}, 2),
     ],
 )
 def test_only_a_clean_stop_has_flushed_what_no_checkpoint_says(
@@ -240,15 +240,15 @@ def test_an_empty_log_file(disk: Disk) -> None:
     assert log.end_offset == 7
 
 
-def test_a_log_that_ends_before_its_start_is_left_alone(disk: Disk) -> None:
-    """Did the power fail after records were deleted up to 8, or is the checkpoint wrong?"""
+def test_a_flushed_log_that_ends_before_its_start_is_left_alone(disk: Disk) -> None:
     log = three_segments(disk)
+    log.flush(NOW)
     log.advance_start(8, NOW)
     disk.abandon()
-    os.truncate(disk.directory / file_name(6, ".log"), 10)
+    os.truncate(disk.directory / file_name(6, ".log"), 0)
     before = disk.files()
-    with pytest.raises(LogOffline, match="ends at 6, below its start 8"):
-        disk.open(start_offset=8)
+    with pytest.raises(LogOffline, match="ends at 6, below its recovery point 9 and start 8"):
+        disk.open(recovery_point=9, start_offset=8)
     assert disk.files() == before
 
 

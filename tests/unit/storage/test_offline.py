@@ -13,7 +13,7 @@ from engine.storage.batch import Header, seal
 from engine.storage.directory import LogDirectory
 from engine.storage.segment import file_name
 from engine.storage.survey import LogOffline
-from tests.unit.storage.disk import NOW, Disk, batch, place, sequenced
+from tests.unit.storage.disk import NOW, Disk, bases, batch, place, sequenced
 from tests.unit.storage.older import message, newer
 
 
@@ -170,13 +170,34 @@ def test_an_index_without_its_log_tells_of_a_hole(disk: Disk, how: dict[str, obj
 
 @pytest.mark.parametrize(
     ("checkpoint", "words"),
-    [({"recovery_point": 10}, "recovery point 10"), ({"start_offset": 10}, "start 10")],
+    [
+        ({"recovery_point": 10}, "recovery point 10"),
+        ({"clean": True, "start_offset": 10}, "start 10"),
+        ({"recovery_point": None, "start_offset": 10}, "start 10"),
+        ({"recovery_point": 10, "start_offset": 10}, "recovery point 10 and start 10"),
+    ],
 )
 def test_a_log_that_ends_below_what_its_checkpoints_say(
-    disk: Disk, checkpoint: dict[str, int], words: str
+    disk: Disk, checkpoint: dict[str, int | None], words: str
 ) -> None:
     filled(disk)
     assert f"ends at 9, below its {words}" in str(left_alone(disk, **checkpoint).facts["reason"])
+
+
+def test_a_tail_that_was_deleted_and_lost_before_a_flush(disk: Disk) -> None:
+    """DeleteRecords flushes nothing, and a power failure takes what it was asked for: all that is
+    left is below the start."""
+    filled(disk)
+    log = disk.open(recovery_point=6)
+    log.append(batch(20), 0, NOW)
+    log.advance_start(20, NOW)
+    assert log.recovery_point == 6
+    cut_short(disk, 6)
+    log = disk.kill(recovery_point=6, start_offset=20)
+    assert (log.start_offset, log.end_offset) == (20, 20)
+    log.append(batch(3), 0, NOW)
+    log = disk.kill(start_offset=20)
+    assert (log.end_offset, bases(log)) == (23, [20])
 
 
 def test_a_compaction_that_is_not_whole_takes_nobodys_place(disk: Disk) -> None:
