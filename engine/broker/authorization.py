@@ -14,8 +14,8 @@ Invariant: every request that is served is in the table.
 """
 
 import logging
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -332,6 +332,11 @@ GUARDS: dict[ApiKey, Guard] = {
 }
 
 
+# Without ZooKeeper, who may delete the cluster may delete each topic.
+KRAFT_GUARDS = GUARDS | {
+    Api.DELETE_TOPICS: Guard(rows=GuardedRows(DELETE, "topics", "responses", unless=DELETE))
+}
+
 # Two requests have the names of their results in more than one list.
 NAMED_BELOW: dict[Api, Callable[[Any], Iterable[Any]]] = {
     Api.ALTER_REPLICA_LOG_DIRS: lambda request: (
@@ -352,6 +357,7 @@ class AuthHelper:
     events: Ring
     now: Callable[[], int]
     auto_creates: bool = False  # Metadata creates a topic that there is not yet
+    guards: Mapping[ApiKey, Guard] = field(default_factory=lambda: GUARDS)
 
     def check_fetch(self, call: Call, replica_id: int, partition: TopicPartition) -> None:
         """A follower needs ClusterAction on the cluster, a consumer Read on the topic."""
@@ -381,7 +387,7 @@ class AuthHelper:
     ) -> Any:
         """The response to what the client may do, with an error for what it may not."""
         access = Access(self, authorizer, call)
-        guard = GUARDS[access.api]
+        guard = self.guards[access.api]
         for operation, resource in guard.needs(request):
             if not access.allows(operation, resource):
                 return refused(call, request, access.error(resource))

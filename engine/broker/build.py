@@ -8,7 +8,7 @@ What comes back is finished: no part waits for another one to be set.
 from collections.abc import Sequence
 from typing import Any
 
-from engine.broker.authorization import AuthHelper
+from engine.broker.authorization import GUARDS, KRAFT_GUARDS, AuthHelper
 from engine.broker.broker import Broker
 from engine.broker.config_cache import ConfigCache
 from engine.broker.coordinator_service import BrokerServices, GroupService, TransactionService
@@ -26,6 +26,7 @@ from engine.broker.request_faults import RequestFaults
 from engine.broker.secure_listeners import SecureListeners
 from engine.config import BrokerConfig
 from engine.config.broker import principals
+from engine.config.kraft import KRaftBrokerConfig
 from engine.quotas.quota_managers import QuotaManagers
 from engine.replication.replica_manager import ReplicaManager
 from engine.security.authorizer import AclAuthorizer
@@ -89,7 +90,8 @@ def _auth(
     authorizer: AclAuthorizer | None,
 ) -> AuthHelper:
     creates = context.config.auto_create_topics_enable
-    return AuthHelper(authorizer, metadata, environment.events, context.now, creates)
+    guards = KRAFT_GUARDS if isinstance(context.config, KRaftBrokerConfig) else GUARDS
+    return AuthHelper(authorizer, metadata, environment.events, context.now, creates, guards)
 
 
 def _replicas(

@@ -10,7 +10,7 @@ from random import Random
 from typing import Any
 from uuid import UUID
 
-from engine.broker.authorization import AuthHelper
+from engine.broker.authorization import KRAFT_GUARDS, AuthHelper
 from engine.broker.config_cache import ConfigCache
 from engine.broker.events import Ring
 from engine.broker.kraft.raft_manager import RaftEnvironment, RaftManager
@@ -99,7 +99,7 @@ def build_controller(
     known = ControllerMetadata(metadata, ConfigCache(static, world.report), authorizer, limits)
     service.image_changed.append(partial(_publish, known, service, identity.node_id))
     administrators = administrators_handlers(static, known, gateway, world.random, raft.now, limits)
-    auth = AuthHelper(authorizer, metadata, world.events, raft.now)
+    auth = AuthHelper(authorizer, metadata, world.events, raft.now, guards=KRAFT_GUARDS)
     handlers = ControllerHandlers(service, QuorumDescriber(raft, voters), administrators, auth)
     return ControllerNode(raft, loader, service, gateway, handlers)
 

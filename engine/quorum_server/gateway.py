@@ -19,7 +19,7 @@ from engine.quorum_controller import settings_control
 from engine.quorum_controller.partition_change import PartitionElection
 from engine.quorum_controller.result import ControllerResult
 from engine.quorum_server.controller_service import QuorumControllerService
-from engine.quotas.alteration import Alteration
+from engine.quotas.alteration import Alteration, check_address
 from engine.quotas.entity import ClientQuotaEntity
 from engine.security.acls import ResourcePattern
 
@@ -114,6 +114,8 @@ class QuorumGateway:
         self, entity: ClientQuotaEntity, changes: Iterable[Alteration], *, validate_only: bool
     ) -> None:
         wanted = list(changes)
+        if isinstance(entity.ip, str):
+            check_address(entity.ip)
 
         def decide(controller: Any, now: int) -> ControllerResult[None]:
             result = settings_control.alter_quotas(controller.image, entity, wanted)

@@ -73,7 +73,7 @@ def entity_of(parts: Iterable[tuple[str, str | None]]) -> ClientQuotaEntity:
 
 
 def check_address(name: str) -> None:
-    """`name` as it stands in ZooKeeper: so an IPv6 address is refused, as by Kafka."""
+    """Refuse a name that is no address."""
     try:
         ipaddress.ip_address(name)
     except ValueError:

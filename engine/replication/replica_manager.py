@@ -49,7 +49,9 @@ from engine.storage.files import Buffer
 from engine.storage.log import Appended, Emit
 from engine.storage.partition_name import parse_name
 
-enforce_retention: Callable[[Any, int, int], int] = retention.enforce  # also on a simulated log
+# also on a simulated log
+enforce_retention: Callable[[Any, int, int], int] = retention.enforce
+enforce_start: Callable[[Any, int, int], int] = retention.enforce_start
 
 
 class ReplicaManager:
@@ -395,7 +397,7 @@ class ReplicaManager:
         now = self.now()
         with self.logs.guard(topic_partition):
             log.advance_start(before, now)
-            enforce_retention(log, now, partition.high_watermark)
+            enforce_start(log, now, partition.high_watermark)
         self._notify(topic_partition)
         return log.start_offset
 

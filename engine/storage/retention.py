@@ -25,7 +25,12 @@ def enforce(log: Log, now: int, up_to: int) -> int:
     if "delete" in config.cleanup_policy:
         gone += _drop_while(log, now, up_to, "retention.ms", _older_than(config.retention_ms, now))
         gone += _drop_while(log, now, up_to, "retention.bytes", _surplus(log))
-    return gone + _drop_while(log, now, up_to, "log start", lambda _, end: end <= log.start_offset)
+    return gone + enforce_start(log, now, up_to)
+
+
+def enforce_start(log: Log, now: int, up_to: int) -> int:
+    """Delete the segments before the start of the log. Returns how many."""
+    return _drop_while(log, now, up_to, "log start", lambda _, end: end <= log.start_offset)
 
 
 Test = Callable[[Segment, int], bool]  # (segment, the offset after it) -> may it go?

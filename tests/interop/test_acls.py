@@ -13,7 +13,7 @@ from engine.errors import ErrorCode
 from engine.wire.apis import Api
 from engine.wire.codec import message
 from engine.wire.kraft_apis import KRaftApi
-from tests.interop.plain import asked, build, new_name
+from tests.interop.plain import TEN_SECONDS, asked, build, new_name
 from tests.interop.raw import Raw, batch, fetch, produce
 
 CONFIG = {
@@ -306,6 +306,16 @@ def test_an_unacknowledged_batch_that_is_refused_closes_the_connection(rules, el
     assert elsewhere.hung_up()
 
 
+def test_who_may_delete_the_cluster_may_delete_topics_without_zookeeper(
+    cluster, rules, elsewhere, topic
+):
+    rules(rule(CLUSTER, DELETE))
+    wanted = {"topics": [{"name": topic, "topic_id": None}], "timeout": TEN_SECONDS}
+    (row,) = asked(elsewhere, Api.DELETE_TOPICS, **wanted).responses
+    refused = ErrorCode.topic_authorization_failed
+    assert row.error_code == (ErrorCode.none if cluster.is_kraft else refused)
+
+
 def test_whoever_says_to_be_a_follower_needs_cluster_action(rules, elsewhere, topic):
     request = fetch(topic, 0)
     request.replica_id = 2
@@ -442,7 +452,6 @@ def test_deny_wins(rules, elsewhere, topic):
     ("bad", "code"),
     [
         ({"resource_name": ""}, ErrorCode.invalid_request),
-        ({"resource_name": "a/b"}, ErrorCode.invalid_request),
         ({"resource_type": CLUSTER, "resource_name": "mine"}, ErrorCode.invalid_request),
         ({"principal": "anybody"}, ErrorCode.unknown_server_error),
         ({"operation": 1}, ErrorCode.unknown_server_error),
@@ -453,6 +462,13 @@ def test_a_bad_rule_is_refused_and_those_beside_it_are_not(client, rules, bad, c
     good = rule(TOPIC, READ, new_name())
     results = asked(client, Api.CREATE_ACLS, creations=[good, {**good, **bad}]).results
     assert [each.error_code for each in results] == [0, code]
+
+
+def test_a_slash_in_a_name_is_refused_where_names_are_in_paths(cluster, client, rules):
+    """Where there is no ZooKeeper, each name of a group can have a rule."""
+    wanted = rule(GROUP, READ, f"team/{new_name()}")
+    (answer,) = asked(client, Api.CREATE_ACLS, creations=[wanted]).results
+    assert answer.error_code == (0 if cluster.is_kraft else ErrorCode.invalid_request)
 
 
 @pytest.mark.parametrize("field", ["resource_type", "operation", "permission_type"])

@@ -115,8 +115,6 @@ def _check(authorizer: AclAuthorizer | None, binding: AclBinding) -> None:
         raise invalid_request(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not resource.name:
         raise invalid_request("Invalid empty resource name")
-    if "/" in resource.name:
-        raise invalid_request("Failed to create ACL")
     try:
         check_principal(entry.principal)
     except ValueError as error:

@@ -23,7 +23,6 @@ from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import ControllerGateway
 from engine.quotas import alteration
 from engine.quotas.entity import ClientQuotaEntity
-from engine.security.principals import znode_name
 from engine.wire.primitives import NO_THROTTLE
 
 
@@ -87,7 +86,5 @@ async def alter(
 
 async def _alter(gateway: ControllerGateway, entry: Any, *, validate_only: bool) -> None:
     entity = alteration.entity_of((each.entity_type, each.entity_name) for each in entry.entity)
-    if isinstance(entity.ip, str):
-        alteration.check_address(znode_name(entity.ip))
     changes = [alteration.Alteration(it.key, None if it.remove else it.value) for it in entry.ops]
     await gateway.alter_quotas(entity, changes, validate_only=validate_only)

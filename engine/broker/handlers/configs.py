@@ -98,7 +98,10 @@ def _refuse_null(names: Iterable[str]) -> None:
         raise invalid_request(f"Null value not supported for : {named}")
 
 
-def _operate(config: type[Config], values: dict[str, str], change: Any) -> None:
+def _operate(
+    config: type[Config], values: dict[str, str], change: Any, *, by_controller: bool
+) -> None:
+    """A broker with ZooKeeper appends to a list what is there already; a controller does not."""
     match change.config_operation:
         case Operation.SET:
             values[change.name] = change.value
@@ -107,15 +110,20 @@ def _operate(config: type[Config], values: dict[str, str], change: Any) -> None:
         case Operation.APPEND | Operation.SUBTRACT as operation:
             word = Operation(operation).name.lower()
             key = config.known().get(change.name) or config.find(change.name)
+            if key.type != Type.LIST and by_controller:
+                why = f"Can't {word.upper()} to key {key.name} because its type is not LIST."
+                raise ApiException(ErrorCode.invalid_config, why)
             if key.type != Type.LIST:
                 raise invalid_request(
                     f"Config value {word} is not allowed for config key: {key.name}"
                 )
             old = _items(values.get(key.name, printed(key.default)))
             named = _items(change.value)
-            gone = set(named)
-            kept = [item for item in old if item not in gone]
-            values[key.name] = ",".join(kept if word == "subtract" else [*old, *named])
+            kept = [item for item in old if item not in named]
+            added = [*old, *named]
+            if by_controller:
+                added = list(dict.fromkeys(added))
+            values[key.name] = ",".join(kept if word == "subtract" else added)
         case _:
             raise invalid_request(f"There is no config operation {change.config_operation}")
 
@@ -269,7 +277,7 @@ class ConfigHandlers:
         entity = self._entity(asked)
         values = dict(await self.gateway.config(*entity))
         for each in asked.configs:
-            _operate(entity.config, values, each)
+            _operate(entity.config, values, each, by_controller=self.is_registered is not None)
         named = [each.name for each in asked.configs if each.name in values]
         await self._configure(entity, values, named, validate_only)
 
@@ -307,6 +315,8 @@ class ConfigHandlers:
             others, _ = base.lenient({name: values[name] for name in values if name not in named})
             entity.config.parse({name: values[name] for name in named}, base=others)
         except ApiException as error:
+            if entity.kind == "topics" and self.is_registered is not None:
+                raise ApiException(ErrorCode.invalid_config, error.message) from error
             kind = Resource.TOPIC if entity.kind == "topics" else Resource.BROKER
             name = "" if entity.name == EVERY_BROKER and kind is Resource.BROKER else entity.name
             what = f"ConfigResource(type={kind.name}, name='{name}')"

@@ -34,7 +34,7 @@ from engine.wire.writers import message_writer
 
 PRINCIPAL_VERSION = (0).to_bytes(2, "big")  # of DefaultPrincipalData
 ONCE = "Each resource must appear at most once."
-BROKER, BROKER_LOGGER = 4, 8  # types of resources that each broker has for itself
+TOPIC, BROKER, BROKER_LOGGER = 2, 4, 8  # types of resources; a broker has its own loggers
 
 FORWARDED: tuple[ApiKey, ...] = (
     Api.CREATE_TOPICS,
@@ -88,6 +88,9 @@ class ForwardingManager:
                 answer = refused(call, one, invalid_request(ONCE))
             elif asked.resource_type == BROKER_LOGGER:
                 answer = await locally(call, one)
+            elif asked.resource_type not in (TOPIC, BROKER):
+                unknown = f"Unknown resource type {asked.resource_type}"
+                answer = refused(call, one, invalid_request(unknown))
             elif is_broker and asked.resource_name:
                 answer = await locally(call, replace(one, validate_only=True))
             else:

@@ -21,11 +21,11 @@ from engine.broker.zookeeper.acl_store import AclStore
 from engine.broker.zookeeper.config_znodes import ConfigZnodes, check_size
 from engine.broker.zookeeper.controller_service import ControllerService
 from engine.controller import events
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.gateway import Assignment, Entries, OngoingReassignment, Outcomes
 from engine.metadata.replica_assignment import ReplicaAssignment
 from engine.model import TopicPartition
-from engine.quotas.alteration import Alteration, altered
+from engine.quotas.alteration import Alteration, altered, check_address
 from engine.quotas.entity import ClientQuotaEntity
 from engine.security.acls import ResourcePattern
 from engine.security.principals import znode_name
@@ -160,6 +160,8 @@ class ZooKeeperGateway:
     async def alter_quotas(
         self, entity: ClientQuotaEntity, changes: Iterable[Alteration], *, validate_only: bool
     ) -> None:
+        if isinstance(entity.ip, str):
+            check_address(znode_name(entity.ip))  # so an IPv6 address is refused, as by Kafka
         kind, name = place_of(entity)
         config = altered(await self.config(kind, name), entity, changes)
         if not validate_only:
@@ -183,6 +185,8 @@ class ZooKeeperGateway:
         self, resource: ResourcePattern, changed: Callable[[Entries], Entries]
     ) -> None:
         assert self.acls is not None, "there is no authorizer"
+        if "/" in resource.name:  # the name is a part of a znode's path
+            raise invalid_request("Failed to create ACL")
         await self.acls.change(resource, changed)
 
     # -- ids, and offsets of old clients -------------------------------------------------

@@ -145,6 +145,12 @@ def test_a_broker_checks_its_own_keys_before_a_controller_gets_them():
     assert altered((4, "1", key, "2")) == ({"1": "none"}, ["1"])
 
 
+def test_a_type_of_resource_that_nobody_knows_is_refused_alone():
+    rows, passed = altered((2, "orders", "x", "y"), (32, "group", "x", "y"))
+    assert rows == {"orders": "none", "group": "invalid_request"}
+    assert passed == ["orders"]
+
+
 def test_a_broker_refuses_the_keys_of_another_one():
     rows, passed = altered((4, "2", "log.cleaner.threads", "2"))
     assert (rows, passed) == ({"2": "invalid_request"}, [])
