@@ -15,7 +15,7 @@ from typing import Any
 from uuid import UUID
 
 from engine.config import BrokerConfig, TopicConfig
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_config
 from engine.model import TopicPartition
 from engine.replication.logs import Directory, InThread, PartitionLog
 from engine.replication.partition import UNKNOWN
@@ -35,9 +35,23 @@ class LogManager:
     def load(self, config_of: ConfigOf) -> None:
         self._config_of = config_of
         now = self._now()
+        self._refuse_duplicates(now)
         for directory in self.directories:
             directory.attempt(now, partial(directory.load, config_of, now))
             self.directory_of |= dict.fromkeys(directory.logs, directory)
+
+    def _refuse_duplicates(self, now: int) -> None:
+        """One of two logs is old, and nothing tells which: a person has to decide."""
+        found: dict[TopicPartition, Directory] = {}
+        for directory in self.directories:
+            for partition in directory.partitions(now):
+                other = found.setdefault(partition, directory)
+                if other is not directory:
+                    raise invalid_config(
+                        f"Duplicate log directories found: {other.path}/{partition}, "
+                        f"{directory.path}/{partition}! Stop the broker, and move the one away "
+                        "that is older, or whose disk has failed: this broker cannot tell which."
+                    )
 
     def reconfigure(self, config_of: ConfigOf) -> None:
         """The configuration of topics has changed: every log gets its own again."""

@@ -6,6 +6,7 @@ replication ──> PartitionLog, Directory <── storage/: files on a disk
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any, Protocol, TypeVar
 from uuid import UUID
 
@@ -63,6 +64,8 @@ class PartitionLog(Protocol):
 class Directory(Protocol):
     """A directory with logs, on one disk; see storage/directory.py."""
 
+    path: Path
+
     @property
     def logs(self) -> Mapping[TopicPartition, PartitionLog]: ...
     @property
@@ -72,6 +75,7 @@ class Directory(Protocol):
     @property
     def failed(self) -> Mapping[TopicPartition, str]: ...  # offline alone, and why
 
+    def partitions(self, now: int) -> list[TopicPartition]: ...
     def load(self, config_of: Any, now: int) -> None: ...
     def create(
         self, partition: TopicPartition, config: TopicConfig, now: int, topic_id: UUID | None = None

@@ -6,6 +6,7 @@ open log a device that is always full, or that cannot be flushed.
 
 import asyncio
 import os
+import shutil
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -227,6 +228,17 @@ def test_a_directory_of_another_broker_is_refused_even_beside_good_ones(disks: D
     with pytest.raises(ApiException, match=r"doesn't match stored broker\.id 2"):
         disks.start()
     assert disks.named() == []
+
+
+def test_a_partition_that_is_on_two_disks(disks: Disks) -> None:
+    """One of the two is older; the broker does not start before a person has decided."""
+    lost = disks.on(1)
+    copy = disks.paths[2] / str(lost)
+    shutil.copytree(disks.paths[1] / str(lost), copy)
+    before = {path: path.read_bytes() for path in copy.iterdir()}
+    with pytest.raises(ApiException, match=rf"Duplicate .*two/{lost}, .*three/{lost}! Stop the"):
+        disks.start()
+    assert {path: path.read_bytes() for path in copy.iterdir()} == before
 
 
 # -- while it serves -------------------------------------------------------------------------
