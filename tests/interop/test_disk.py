@@ -123,6 +123,34 @@ def test_a_full_disk_takes_its_partitions_offline_and_the_last_one_the_broker(di
         assert codes(client, "orders", 0) | codes(client, "orders", 1) == {0}
 
 
+def test_after_a_kill_only_the_active_segment_is_recovered(disks):
+    """Closed ones were flushed while the broker served: damage in them was not made by the kill, so
+    nothing is cut."""
+    broker, bootstrap = disks.start()
+    with broker, Raw(bootstrap) as client:
+        assert client.create("orders", segment_bytes=1000) == 0
+        for _ in range(8):
+            assert client.produce("orders", batch("x" * 300)).error_code == 0
+        home = disks.home("orders", 0)
+        *closed, active = sorted((home / "orders-0").glob("*.log"))
+        point = f"orders 0 {int(active.stem)}"
+        checkpoint = home / "recovery-point-offset-checkpoint"
+        until(lambda: point in checkpoint.read_text().splitlines())
+        assert len(closed) >= 2 and int(active.stem) > 0
+        broker.kill()
+    damaged = bytearray(closed[0].read_bytes())
+    damaged[-1] ^= 1
+    closed[0].write_bytes(damaged)
+    active.write_bytes(active.read_bytes()[:-1])
+    broker, bootstrap = disks.start()
+    with broker, Raw(bootstrap) as client:
+        assert re.findall(r" log\.cut \{.*?'file': '([^']*)'", broker.output()) == [str(active)]
+        assert client.fetch("orders", 0).error_code == 0
+        assert [path.name for path in closed] == [
+            path.name for path in sorted((home / "orders-0").glob("*.log"))[: len(closed)]
+        ]
+
+
 def test_a_disk_without_room_for_a_new_partition(disks):
     """The index of a new log is larger than what is left."""
     broker, bootstrap = disks.start()
