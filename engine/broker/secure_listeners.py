@@ -33,6 +33,7 @@ from engine.security.sasl_server import Mechanism
 from engine.security.scram import ScramCredential, ScramServer
 from engine.security.tls import client_context, server_context
 
+CLIENT_AUTH = "ssl.client.auth"
 Credentials = Callable[[str], Mapping[str, str]]  # of a user: a text for each mechanism
 
 log = logging.getLogger(__name__)
@@ -58,7 +59,7 @@ class SecureListener:
     def configure(self, config: ListenerSecurityConfig) -> None:
         """Raises an ApiException, and changes nothing, if this does not work."""
         settings = config.secured(self.name)
-        context = server_context(settings.text) if self.listener.tls else None
+        context = _tls(config, self.listener) if self.listener.tls else None
         mapper = PrincipalMapper(settings.value(RULES) or "DEFAULT")
         mechanisms = self._mechanisms(config) if self.listener.sasl else {}
         self.context: ssl.SSLContext | None = context
@@ -133,7 +134,19 @@ class SecureListeners:
         config = replace(self._config, security={**self._config.security, **parse(ours)})
         for each in self.all:
             if each.listener.tls:
-                server_context(config.secured(each.name).text)
+                _tls(config, each.listener)
+
+
+def _tls(config: ListenerSecurityConfig, listener: Listener) -> ssl.SSLContext:
+    """Where clients authenticate by SASL, they need a certificate as well only if the key has the
+    listener's prefix (KIP-684): the general one is meant for listeners without SASL."""
+    settings = config.secured(listener.name)
+
+    def text(name: str) -> str | None:
+        is_general = name == CLIENT_AUTH and listener.sasl and not settings.has_own(name)
+        return "none" if is_general else settings.text(name)
+
+    return server_context(text)
 
 
 class PeerSecurity:

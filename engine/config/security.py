@@ -95,3 +95,7 @@ class SecuritySettings:
 
     def text(self, name: str) -> str | None:
         return printed(self.value(name))
+
+    def has_own(self, name: str) -> bool:
+        """Whether the value is given with a prefix: for this listener alone."""
+        return any(prefix + name in self._values for prefix in self._prefixes if prefix)

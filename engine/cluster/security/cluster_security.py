@@ -175,7 +175,7 @@ class ClusterSecurity:
             "ssl.keystore.location": str(keystore),
             "ssl.truststore.type": "PEM",
             "ssl.truststore.location": str(self._authority.certificate),
-            "ssl.client.auth": "requested" if self.sasl else "required",
+            "ssl.client.auth": "none" if self.sasl else "required",
         }
 
     def store_users(self, zookeeper: str) -> None:
