@@ -52,6 +52,7 @@ class Fixed(NamedTuple):
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND = timedelta(milliseconds=1)
+_SHORTEST, _LONGEST = timedelta.min // _MILLISECOND, timedelta.max // _MILLISECOND
 _NO_TIME = -1
 _NO_ID = bytes(16)
 NO_THROTTLE = timedelta()  # the broker puts in another time, if the client is over a quota
@@ -67,6 +68,11 @@ def _error(number: int) -> ErrorCode:
 def duration(milliseconds: int) -> timedelta:
     """The value in a message. Below and above the messages time is a number of milliseconds."""
     return timedelta(milliseconds=milliseconds)
+
+
+def _long_duration(milliseconds: int) -> timedelta:
+    """Longer than Python can count is as long as it can: 2.7 million years."""
+    return duration(min(max(milliseconds, _SHORTEST), _LONGEST))
 
 
 def milliseconds(duration: timedelta | int) -> int:
@@ -104,7 +110,7 @@ FIXED = {
     "bool": Fixed("?", False),
     "error_code": Fixed("h", ErrorCode.none, _error),  # an int already, on the way out
     "timedelta_i32": Fixed("i", timedelta(), duration, milliseconds),
-    "timedelta_i64": Fixed("q", timedelta(), duration, milliseconds),
+    "timedelta_i64": Fixed("q", timedelta(), _long_duration, milliseconds),
     "datetime_i64": Fixed("q", None, _time, _timestamp),
     "uuid": Fixed("16s", None, _uuid, _uuid_bytes),
 }

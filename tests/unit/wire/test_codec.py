@@ -58,6 +58,15 @@ def test_a_name_that_is_not_utf_8_is_read_as_kafka_reads_it():
     assert [topic.name for topic in request.topics] == ["\ufffd\ufffd"]
 
 
+@pytest.mark.parametrize("retention", [2**63 - 1, -(2**63), 604_800_000, -1])
+def test_a_time_that_is_longer_than_python_counts_is_as_long_as_it_can(retention):
+    """OffsetCommit 2 to 4 has one; a client may say "for ever" by the largest number."""
+    body = pack(">h1sih1sqi", 1, b"g", -1, 1, b"m", retention, 0)
+    request = decode_request(frame(Api.OFFSET_COMMIT, 2, body), APIS)[1]
+    asked = request.retention_time // timedelta(milliseconds=1)
+    assert asked == retention or abs(asked) > 86_000_000_000_000_000
+
+
 def test_a_client_without_a_name():
     nameless = pack(">hhih", Api.METADATA, 0, 7, -1) + pack(">i", 0)
     assert decode_request(nameless, APIS)[0].client_id is None
