@@ -1,7 +1,8 @@
 """Configurations, quotas and access control lists: what is set, and what was set before.
 
 An administrator's request was validated; here the records are found that lead from what is set to
-what is to be set. Nothing is written where nothing changes.
+what is to be set. Nothing is written where nothing changes, but for the keys of brokers: a record
+with the value that is set already makes a broker read the file of a certificate again.
 
     ConfigurationControlManager, ClientQuotaControlManager, AclControlManager in Kafka
 """
@@ -38,7 +39,7 @@ def alter_config(
     new = [
         config_record(kind, name, key, value)
         for key, value in values.items()
-        if before.get(key) != value
+        if kind == "brokers" or before.get(key) != value
     ]
     return ControllerResult([*gone, *new], None)
 

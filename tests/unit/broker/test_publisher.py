@@ -2,6 +2,7 @@
 
 import pytest
 
+from engine.broker import secure_listeners
 from engine.errors import ApiException, ErrorCode
 from engine.metadata.delta import (
     BrokerEndpoint,
@@ -89,6 +90,24 @@ def test_configurations_are_passed_to_what_uses_them(broker):
     assert broker.configs.broker_config.max_connections == 7
     assert [each.max_connections for each in broker.groups.configs] == [7]
     assert [each.max_connections for each in broker.transactions.configs] == [7]
+
+
+def test_a_listener_reads_its_certificate_again_when_the_same_path_is_set_again(monkeypatch):
+    """The administrator has renewed the certificate in its file: connections that begin from now
+    on get the new one."""
+    monkeypatch.setattr(secure_listeners, "server_context", lambda text: object())
+    one = alone.broker(
+        groups=Coordinator(),
+        transactions=Coordinator(),
+        listeners="PLAINTEXT://:1,SSL://:2",
+        inter_broker_listener_name="PLAINTEXT",
+    )
+    path = {"listener.name.ssl.ssl.keystore.location": "/certificates/1.pem"}
+    contexts = []
+    for _ in range(2):
+        one.publisher.apply(MetadataDelta(configs={("brokers", "1"): path}))
+        contexts.append(one.listeners.all[1].context)
+    assert contexts[0] is not contexts[1]
 
 
 def test_quotas_and_credentials_are_replaced_as_a_whole(broker):

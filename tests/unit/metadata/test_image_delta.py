@@ -57,6 +57,14 @@ def test_a_new_topic_is_led_and_its_replica_is_new():
     assert delta.brokers is None
 
 
+def test_a_configuration_that_is_set_again_is_told_again():
+    """A broker reads its certificate again when the path of the file is set, also to the same
+    path."""
+    own = config("7", kind=4, name="1")
+    (delta,) = Told(own).replay(own)
+    assert delta.configs == {("brokers", "1"): {"retention.ms": "7"}}
+
+
 def test_another_isr_in_the_same_leader_epoch_is_an_update():
     told = Told(topic(), partition())
     (delta,) = told.replay(changed(isr=(1, 2)))

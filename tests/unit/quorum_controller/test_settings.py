@@ -6,6 +6,7 @@ from uuid import UUID
 import pytest
 
 from engine.errors import ErrorCode
+from engine.metadata.delta import EVERY_BROKER
 from engine.metadata.image import MetadataImage
 from engine.metadata.records.brokers import NoOpRecord
 from engine.quorum_controller import settings_control
@@ -52,6 +53,18 @@ def test_a_configuration_is_replaced_by_the_fewest_records():
     assert alter(b="3") == 0
     assert it.image.configs == {("topics", "orders"): {"b": "3"}}
     assert alter() == 1 and it.image.configs == {}
+
+
+def test_a_broker_s_key_is_written_again_though_its_value_is_the_same():
+    """An administrator renews a certificate in its file, and sets the same path to have it read
+    again: the brokers must get a record (KAFKA-14136)."""
+    it, values = Controlled([1]), {"ssl.keystore.location": "/certificates/1.pem"}
+    for resource in ("1", EVERY_BROKER):
+        for _ in range(2):
+            result = settings_control.alter_config(it.image, "brokers", resource, values)
+            it.do(result)
+            assert len(result.records) == 1
+        assert it.image.configs[("brokers", resource)] == values
 
 
 def test_quotas_of_an_entity_are_altered_all_or_none():
