@@ -12,6 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from engine.errors import ApiException, ErrorCode
+from engine.metadata.delta import EVERY_BROKER
 from engine.metadata.gateway import Entries
 from engine.metadata.image import MetadataImage
 from engine.metadata.image_records import acl_record, config_record, quota_record
@@ -26,8 +27,10 @@ from engine.wire.readers import LONGEST_TEXT
 def alter_config(
     image: MetadataImage, kind: str, name: str, values: Mapping[str, str]
 ) -> ControllerResult[None]:
-    """Replace what is set for an entity. An ApiException if a value is longer than a string of a
-    record may be: several requests can append to a list."""
+    """Replace what is set for an entity. An ApiException if there is no such topic or broker (any
+    more), or a value is longer than a string of a record may be: several requests can append to a
+    list."""
+    _check_exists(image, kind, name)
     if any(len(value.encode()) > LONGEST_TEXT for value in values.values()):
         raise ApiException(
             ErrorCode.invalid_config,
@@ -42,6 +45,16 @@ def alter_config(
         if kind == "brokers" or before.get(key) != value
     ]
     return ControllerResult([*gone, *new], None)
+
+
+def _check_exists(image: MetadataImage, kind: str, name: str) -> None:
+    """The configuration of a deleted topic would be that of the next one with its name."""
+    if kind == "topics" and name not in image.topics:
+        raise ApiException(
+            ErrorCode.unknown_topic_or_partition, f"The topic '{name}' does not exist."
+        )
+    if kind == "brokers" and name != EVERY_BROKER and int(name) not in image.brokers:
+        raise ApiException(ErrorCode.broker_id_not_registered, f"No node with id {name} found.")
 
 
 def alter_quotas(

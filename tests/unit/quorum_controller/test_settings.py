@@ -31,16 +31,35 @@ def entry(user):
 
 
 def test_a_value_longer_than_a_string_of_a_record_is_refused():
-    alter = settings_control.alter_config
-    image, longest = Controlled().image, "v" * (2**15 - 1)
+    it, alter, longest = Controlled([1]), settings_control.alter_config, "v" * (2**15 - 1)
+    it.create(1)
+    image = it.image
     assert alter(image, "topics", "orders", {"a": longest}).records
     assert refused(alter, image, "topics", "orders", {"a": longest + "v"}) is (
         ErrorCode.invalid_config
     )
 
 
+@pytest.mark.parametrize(
+    ("kind", "name", "code"),
+    [
+        ("topics", "orders", ErrorCode.unknown_topic_or_partition),
+        ("brokers", "1", ErrorCode.broker_id_not_registered),
+    ],
+)
+def test_nothing_is_configured_that_has_just_gone(kind, name, code):
+    """Another request has deleted the topic, or unregistered the broker, and its records are not
+    committed yet. A topic that is created with that name afterwards has no configuration."""
+    it = Controlled([1])
+    it.create(1)
+    it.do(it.controller.replication.delete_topic("orders"))
+    it.do(it.controller.unregister_broker(1))
+    assert refused(settings_control.alter_config, it.image, kind, name, {"a": "1"}) is code
+
+
 def test_a_configuration_is_replaced_by_the_fewest_records():
-    it = Controlled()
+    it = Controlled([1])
+    it.create(1)
 
     def alter(**values):
         result = settings_control.alter_config(it.image, "topics", "orders", values)

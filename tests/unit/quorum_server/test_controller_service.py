@@ -9,6 +9,7 @@ import pytest
 
 from engine.config.quorum import ControllerConfig
 from engine.errors import ApiException, ErrorCode
+from engine.metadata.delta import EVERY_BROKER
 from engine.metadata.image import MetadataImage
 from engine.metadata.records.brokers import FeatureLevelRecord
 from engine.metadata.records.framing import decode_record, encode_record
@@ -319,8 +320,8 @@ def test_two_who_add_to_a_configuration_at_once_lose_nothing(run):
         gateway = QuorumGateway(node.service, uuid4)
 
         async def add(key):
-            values = dict(await gateway.config("topics", "orders"))
-            await gateway.alter_config("topics", "orders", {**values, key: "1"})
+            values = dict(await gateway.config("brokers", EVERY_BROKER))
+            await gateway.alter_config("brokers", EVERY_BROKER, {**values, key: "1"})
 
         register(node)
         await asyncio.sleep(0)
@@ -329,7 +330,8 @@ def test_two_who_add_to_a_configuration_at_once_lose_nothing(run):
         while not all(task.done() for task in both):
             node.commit()
             await asyncio.sleep(0)
-        assert node.service.loader.image.configs == {("topics", "orders"): {"a": "1", "b": "1"}}
+        image = node.service.loader.image
+        assert image.configs == {("brokers", EVERY_BROKER): {"a": "1", "b": "1"}}
 
     run(test)
 
