@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 from uuid import UUID
 
-from engine.errors import ApiException, ErrorCode
+from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.delta import EVERY_BROKER, PartitionRegistration
 from engine.metadata.image import MetadataImage, TopicImage, changed_partition
 from engine.metadata.image_records import config_record, partition_record
@@ -46,6 +46,7 @@ from engine.topics import check_added
 
 ALL_BROKERS = "brokers", EVERY_BROKER
 UNCLEAN_KEY = "unclean.leader.election.enable"
+METADATA_TOPIC = "__cluster_metadata"  # the log of the quorum, which is no topic of brokers
 
 
 class PartitionChangeAsked(NamedTuple):
@@ -79,6 +80,8 @@ class ReplicationControlManager:
         assignment: Mapping[int, Sequence[int]],
         config: Mapping[str, str],
     ) -> ControllerResult[None]:
+        if name == METADATA_TOPIC:
+            raise invalid_request(f"Creation of internal topic {METADATA_TOPIC} is prohibited.")
         if name in self.image.topics:
             text = f"Topic '{name}' already exists."
             raise ApiException(ErrorCode.topic_already_exists, text)

@@ -42,6 +42,13 @@ def test_a_topic_has_its_configuration_and_leaders_at_once(it):
     assert it.image.partition(TopicPartition("clicks", 1)).leader == 2
 
 
+def test_no_topic_has_the_name_of_the_metadata_log(it):
+    """Its directory would be that of the log, `__cluster_metadata-0`."""
+    create = it.controller.replication.create_topic
+    asked = "__cluster_metadata", UUID(int=9), {0: [1]}, {}
+    assert refused(create, *asked) is ErrorCode.invalid_request
+
+
 def test_no_more_than_10_000_partitions_are_added_at_once(it):
     """An assignment by hand is refused, too: each partition is a record of one batch."""
     replication, many = it.controller.replication, {number: [1] for number in range(1, 10_002)}
