@@ -85,10 +85,21 @@ class ReplicationControlManager:
         if name in self.image.topics:
             text = f"Topic '{name}' already exists."
             raise ApiException(ErrorCode.topic_already_exists, text)
+        if (other := self._colliding(name)) is not None:
+            text = f"Topic '{name}' collides with existing topic: {other}"
+            raise ApiException(ErrorCode.invalid_topic_exception, text)
         check_added(len(assignment))
         configs = [config_record("topics", name, key, value) for key, value in config.items()]
         partitions = self._new_partitions(id, assignment)
         return ControllerResult([TopicRecord(name=name, topic_id=id), *configs, *partitions], None)
+
+    def _colliding(self, name: str) -> str | None:
+        """A topic whose name differs from this one only by '.' for '_': the names of their metrics
+        would be the same."""
+        if "." not in name and "_" not in name:
+            return None
+        alike = name.replace(".", "_")
+        return next((it for it in self.image.topics if it.replace(".", "_") == alike), None)
 
     def create_partitions(
         self, name: str, assignment: Mapping[int, Sequence[int]]

@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from engine.errors import ErrorCode
+from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.quorum_controller import settings_control
 from engine.quorum_controller.partition_change import PartitionElection
@@ -47,6 +47,18 @@ def test_no_topic_has_the_name_of_the_metadata_log(it):
     create = it.controller.replication.create_topic
     asked = "__cluster_metadata", UUID(int=9), {0: [1]}, {}
     assert refused(create, *asked) is ErrorCode.invalid_request
+
+
+def test_a_name_that_differs_only_by_a_dot_from_that_of_an_uncommitted_topic_is_refused(it):
+    """Two requests overlap: each is validated by the committed metadata, which has neither topic.
+    The names of their metrics would be the same."""
+    create = it.controller.replication.create_topic
+    it.do(create("a.b", UUID(int=9), {0: [1]}, {}))
+    with pytest.raises(ApiException, match=r"'a_b' collides with existing topic: a\.b") as error:
+        create("a_b", UUID(int=10), {0: [1]}, {})
+    assert error.value.code is ErrorCode.invalid_topic_exception
+    assert refused(create, "a.b", UUID(int=11), {0: [1]}, {}) is ErrorCode.topic_already_exists
+    assert create("a-b", UUID(int=12), {0: [1]}, {}).records
 
 
 def test_no_more_than_10_000_partitions_are_added_at_once(it):
