@@ -50,4 +50,14 @@ class ControllerApi(ApiKey):
     ALLOCATE_PRODUCER_IDS = 67, 0, 0, 0
 
 
+class AskedControllerApi(ApiKey):
+    """An API for which a node asks a controller in another version than the newest."""
+
+    BROKER_REGISTRATION = 62, 0, 0, 0  # what Kafka 3.3 knows; 1 has only a flag of migrations
+
+
 CONTROLLER_APIS: Mapping[int, ControllerApi] = {int(api): api for api in ControllerApi}
+ASKED_CONTROLLER_APIS: Mapping[int, ApiKey] = {  # the newest version of each is asked for
+    **CONTROLLER_APIS,
+    **{int(api): api for api in AskedControllerApi},
+}

@@ -4,7 +4,7 @@ from engine.broker.peer import Peer
 from engine.broker.secure_listeners import PeerSecurity
 from engine.config.quorum import QuorumKeys
 from engine.links import Links
-from engine.wire.controller_apis import CONTROLLER_APIS
+from engine.wire.controller_apis import ASKED_CONTROLLER_APIS
 
 
 def controller_security(config: QuorumKeys) -> PeerSecurity:
@@ -23,4 +23,4 @@ def connect_to_controller(
     timeout_s: float,
 ) -> Peer:
     """A connection to a controller. `security`: None without TLS and SASL."""
-    return Peer(host, port, peer_id, links, client_id, timeout_s, security, CONTROLLER_APIS)
+    return Peer(host, port, peer_id, links, client_id, timeout_s, security, ASKED_CONTROLLER_APIS)

@@ -26,7 +26,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kio.schema.broker_heartbeat.v0.request import BrokerHeartbeatRequest
-from kio.schema.broker_registration.v1.request import BrokerRegistrationRequest
+from kio.schema.broker_registration.v0.request import BrokerRegistrationRequest
 
 from engine.broker.kraft.controller_channel import ControllerChannel
 from engine.config.kraft import KRaftBrokerConfig

@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 from uuid import UUID
 
-from kio.schema.broker_registration.v1.request import (
+from kio.schema.broker_registration.v0.request import (
     BrokerRegistrationRequest,
     Feature,
     Listener,
@@ -192,7 +192,6 @@ class KRaftMode:
                 for name, (least, most) in SUPPORTED.items()
             ),
             rack=config.broker_rack,
-            is_migrating_zk_broker=False,
         )
 
     # -- run -------------------------------------------------------------------------------

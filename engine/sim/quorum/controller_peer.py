@@ -16,7 +16,7 @@ from engine.sim.peer import machine
 from engine.sim.process import RequestChannel, SimulatedProcess
 from engine.wire.apis import ApiKey
 from engine.wire.codec import decode_response, encode_request
-from engine.wire.controller_apis import CONTROLLER_APIS
+from engine.wire.controller_apis import ASKED_CONTROLLER_APIS
 from engine.wire.errors import Malformed, RequestHeader
 from engine.wire.frame import SIZE
 
@@ -60,14 +60,14 @@ class SimulatedControllerPeer(Peer):
         self._channel.close()
 
     async def _ask(self, api: ApiKey, message: Any) -> Any:
-        newest = CONTROLLER_APIS[api].newest
+        newest = ASKED_CONTROLLER_APIS[api].newest
         header = RequestHeader(int(api), newest, next(self._sent), self._name)
-        frame = bytes(encode_request(header, message, CONTROLLER_APIS))
+        frame = bytes(encode_request(header, message, ASKED_CONTROLLER_APIS))
         answer: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self._channel.ask(ControllerRequest(api, frame[SIZE.size :]), answer.set_result)
         if (response := await answer) is None:
             raise ConnectionError(f"{self} has not answered")
         try:
-            return decode_response(header, response, CONTROLLER_APIS)
+            return decode_response(header, response, ASKED_CONTROLLER_APIS)
         except Malformed as error:
             raise ConnectionError(f"{self} does not speak Kafka's protocol: {error}") from error
