@@ -92,7 +92,11 @@ class ImagePublisher:
 
 
 def slices(delta: MetadataDelta) -> Iterator[MetadataDelta]:
-    """Some roles or stops each, and the rest of the delta with the last ones."""
+    """First the configurations, which new replicas have from the start; then some roles or stops
+    each, and the rest of the delta with the last ones."""
+    if delta.configs:
+        yield MetadataDelta(configs=delta.configs)
+        delta = replace(delta, configs={})
     roles, stops = list(delta.roles), list(delta.stops)
     while len(roles) + len(stops) > SLICE:
         if roles:

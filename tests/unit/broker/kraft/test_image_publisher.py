@@ -53,6 +53,16 @@ def test_a_large_delta_comes_in_slices_and_the_rest_with_the_last_one():
     assert [each.controller for each in found] == [None, None, None, None, 3]
 
 
+def test_configurations_come_before_the_replicas_that_have_them():
+    """Between two slices clients are served: a new partition must not lead with the defaults."""
+    configs = {("topics", "orders"): {"max.message.bytes": "5"}}
+    found = list(slices(MetadataDelta(roles=[None] * MANY, configs=configs, controller=3)))
+    assert [(each.configs, len(each.roles)) for each in found] == [
+        *((configs, 0), ({}, 20), ({}, 20), ({}, 5)),
+    ]
+    assert [each.controller for each in found] == [None, None, None, 3]
+
+
 def test_the_offset_moves_when_all_of_it_is_applied(monkeypatch):
     """A new broker applies everything first, and then each change; what was deleted is removed."""
     monkeypatch.setattr(image_publisher, "BUSY_S", -1.0)  # a pause after each slice
