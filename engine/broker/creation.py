@@ -67,7 +67,7 @@ class AutoTopicCreationManager:
                     "Both numPartitions or replicationFactor and replicasAssignments were set. "
                     "Both cannot be used at the same time."
                 )
-            check_assignment(dict(by_hand), live)
+            check_assignment(dict(by_hand), self.metadata.registered)
             return Plan(name, by_hand, overrides, config)
         defaults = self.config
         assignment = spread(

@@ -8,7 +8,7 @@ be a moment behind ZooKeeper, or behind the log. Only the controller changes it.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Set
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -57,6 +57,8 @@ class Metadata:
     cluster_id: str = ""
     controller: int = NO_BROKER
     brokers: dict[int, AliveBroker] = field(default_factory=dict)
+    # Brokers that are fenced or stopping, and so may join no ISR. With ZooKeeper: none is known.
+    ineligible: frozenset[int] = frozenset()
     topics: dict[str, TopicInfo] = field(default_factory=dict)
     topic_names: dict[UUID, str] = field(default_factory=dict)  # by the id of the topic
     listener: str = "PLAINTEXT"  # by which brokers reach each other
@@ -66,6 +68,12 @@ class Metadata:
         """The live brokers, as clients of a listener reach them."""
         found = {number: broker.at(listener) for number, broker in self.brokers.items()}
         return {number: broker for number, broker in found.items() if broker is not None}
+
+    @property
+    def registered(self) -> Set[int]:
+        """The brokers to which replicas can be assigned by hand: the live ones, and those that are
+        fenced, whose replicas join the ISR when the brokers are back."""
+        return self.brokers.keys() | self.ineligible
 
     @property
     def racks(self) -> dict[int, str | None]:
@@ -95,6 +103,8 @@ class Metadata:
                 for id, endpoints, rack in delta.brokers
                 if endpoints and (endpoint := endpoint_of(endpoints, self.listener))
             }
+        if delta.ineligible is not None:
+            self.ineligible = delta.ineligible
         for change in delta.partitions:
             self._update(change)
         self.changed()

@@ -91,8 +91,7 @@ class ImageDelta:
         if changes.brokers or is_first:
             live = live_brokers(image)
             parts["brokers"] = live
-            brokers = image.brokers.values()
-            parts["ineligible"] = frozenset(it.id for it in brokers if not it.is_active)
+            parts["ineligible"] = ineligible_brokers(image)
             parts["controller"] = min((broker.id for broker in live), default=NO_BROKER)
         if changes.configs:
             parts["configs"] = {key: _copied(image.configs.get(key)) for key in changes.configs}
@@ -141,6 +140,11 @@ def live_brokers(image: MetadataImage) -> list[BrokerRegistration]:
         for broker in image.brokers.values()
         if not broker.fenced
     ]
+
+
+def ineligible_brokers(image: MetadataImage) -> frozenset[int]:
+    """The brokers that are fenced or stopping."""
+    return frozenset(broker.id for broker in image.brokers.values() if not broker.is_active)
 
 
 def _copied(values: Mapping[str, str] | None) -> dict[str, str] | None:

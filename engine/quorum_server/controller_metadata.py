@@ -13,7 +13,7 @@ from engine.broker.config_cache import ConfigCache
 from engine.broker.metadata import Metadata
 from engine.metadata.delta import MetadataDelta, PartitionChange
 from engine.metadata.image import ImageChanges, MetadataImage
-from engine.metadata.image_delta import live_brokers
+from engine.metadata.image_delta import ineligible_brokers, live_brokers
 from engine.model import NO_BROKER, TopicPartition
 from engine.quorum_server.controller_limits import ControllerLimits
 from engine.security.authorizer import AclAuthorizer
@@ -33,6 +33,7 @@ class ControllerMetadata:
         delta = MetadataDelta(
             controller=node if active else NO_BROKER,
             brokers=live_brokers(image) if changes.brokers else None,
+            ineligible=ineligible_brokers(image) if changes.brokers else None,
             partitions=[*_gone(changes), *_changed(image, changes)],
             configs={key: image.configs.get(key) for key in changes.configs},
             acls={resource: image.entries(resource) for resource in changes.acls},

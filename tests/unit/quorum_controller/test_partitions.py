@@ -80,6 +80,17 @@ def test_new_replicas_are_in_sync_if_their_brokers_are_active(it):
     assert refused(grow, "unknown", {1: [1]}) is ErrorCode.unknown_topic_or_partition
 
 
+def test_a_replica_of_a_fenced_broker_joins_the_isr_when_the_broker_is_back():
+    it = Controlled([1])
+    it.register(2)
+    it.create(2, 1)
+    assert state(it)[:2] == (1, (1,))
+    assert it.alter_isr(1, 2).code is ErrorCode.ineligible_replica
+    it.beat(2)
+    it.alter_isr(1, 2)
+    assert state(it)[:2] == (1, (1, 2))
+
+
 def test_a_deleted_topic_is_gone_by_one_record(it):
     it.do(it.controller.replication.delete_topic("orders"))
     assert it.image.topics == {}

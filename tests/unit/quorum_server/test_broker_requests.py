@@ -147,15 +147,45 @@ def test_a_leader_alters_its_isr_and_an_unknown_topic_is_refused(run):
     run(test)
 
 
-def creation(name):
+def test_a_replica_by_hand_may_be_on_a_broker_that_is_fenced(run):
+    """Broker 2 is registered, and has not caught up yet: it joins the ISR when it has. Broker 3 is
+    not known."""
+
+    async def test(peer):
+        await active(peer)
+        await register(peer, broker=2)
+        wanted = {"orders": (2, 1), "clicks": (2,), "views": (3, 1)}
+        rows = [(await create(peer, *it)).topics[0] for it in wanted.items()]
+        assert [row.error_code for row in rows] == [
+            ErrorCode.none,
+            ErrorCode.invalid_replica_assignment,
+            ErrorCode.invalid_replica_assignment,
+        ]
+        assert [row.error_message for row in rows[1:]] == [
+            "All brokers specified in the manual partition assignment for partition 0 are fenced "
+            "or in controlled shutdown.",
+            "Invalid replica assignment: brokers [3] do not exist",
+        ]
+
+    run(test)
+
+
+def creation(name, by_hand=()):
+    """One partition, on these brokers; without them on any."""
+    count = -1 if by_hand else 1
+    assignments = (SimpleNamespace(partition_index=0, broker_ids=by_hand),) if by_hand else ()
     topic = SimpleNamespace(
-        name=name, num_partitions=1, replication_factor=1, assignments=(), configs=()
+        name=name,
+        num_partitions=count,
+        replication_factor=count,
+        assignments=assignments,
+        configs=(),
     )
     return SimpleNamespace(topics=(topic,), timeout=timedelta(seconds=5), validate_only=False)
 
 
-async def create(peer, name):
-    return await peer.ask(ControllerApi.CREATE_TOPICS, creation(name))
+async def create(peer, name, by_hand=()):
+    return await peer.ask(ControllerApi.CREATE_TOPICS, creation(name, by_hand))
 
 
 @pytest.mark.parametrize(
