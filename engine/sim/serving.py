@@ -86,7 +86,8 @@ class SimulatedServer:
 
     def _call(self, api: ApiKey, version: int) -> Call:
         listener = self._broker.config.inter_broker_listener
-        return Call(RequestHeader(int(api), version, 0, "member"), "sim", listener)
+        peer = "127.0.0.1:0" if api is Api.METADATA else "sim"  # a controller is told an address
+        return Call(RequestHeader(int(api), version, 0, "member"), peer, listener)
 
     async def bind(self, host: str, port: int, secure: str) -> int:
         self._ports.add(Port(secure, port))

@@ -1,7 +1,8 @@
 """Changes of the metadata that a broker wants itself, and what it describes, without ZooKeeper.
 
-    create_topic            internal topics, and those that a client asks for:  CreateTopics
-    allocate_producer_ids   a block of a thousand:                              AllocateProducerIds
+    create_topic            internal topics:                             CreateTopics
+                            those that a client asks for, in its name:   Envelope: CreateTopics
+    allocate_producer_ids   a block of a thousand:                       AllocateProducerIds
     config, quotas ...      from the image of the metadata
 
 All that administrators change is passed on to the controller as it came (forwarding.py), and so
@@ -21,7 +22,9 @@ from kio.schema.create_topics.v7.request import (
     CreateTopicsRequest,
 )
 
+from engine.broker.call import Call
 from engine.broker.kraft.controller_channel import ControllerChannel
+from engine.broker.kraft.forwarding import ForwardingManager
 from engine.broker.kraft.lifecycle_manager import BrokerLifecycleManager
 from engine.broker.kraft.quorum_node import NodeQuorum
 from engine.config.kraft import KRaftBrokerConfig
@@ -29,6 +32,7 @@ from engine.errors import ApiException, ErrorCode
 from engine.metadata.gateway import Assignment
 from engine.model import NO_BROKER, TopicPartition
 from engine.quotas.entity import ClientQuotaEntity
+from engine.wire.apis import Api
 from engine.wire.controller_apis import ControllerApi
 
 
@@ -41,9 +45,18 @@ class KRaftGateway:
         node: NodeQuorum,
         channel: ControllerChannel,
         lifecycle: BrokerLifecycleManager,
+        forwarding: ForwardingManager,
+        client: Call | None = None,
     ) -> None:
         self._config, self._node = config, node
         self._channel, self._lifecycle = channel, lifecycle
+        self._forwarding, self._client = forwarding, client
+
+    def asked_by(self, client: Call) -> "KRaftGateway":
+        """The gateway of a request for metadata: the controller authorizes its sender, and counts
+        the new partitions for the sender's quota."""
+        parts = self._config, self._node, self._channel, self._lifecycle, self._forwarding
+        return KRaftGateway(*parts, client)
 
     @property
     def controller_id(self) -> int:
@@ -93,10 +106,19 @@ class KRaftGateway:
         )
         limit = timedelta(milliseconds=self._config.request_timeout_ms)
         request = CreateTopicsRequest(topics=(topic,), timeout=limit)
-        answer = await self._ask(ControllerApi.CREATE_TOPICS, request)
+        answer = await self._create(request)
         for row in answer.topics:
+            if row.error_code is ErrorCode.throttling_quota_exceeded:  # the client asks again
+                raise ApiException(ErrorCode.unknown_topic_or_partition, row.error_message or "")
             if row.error_code is not ErrorCode.none:
                 raise ApiException(row.error_code, row.error_message or "")
+
+    async def _create(self, request: CreateTopicsRequest) -> Any:
+        if self._client is None:
+            return await self._ask(ControllerApi.CREATE_TOPICS, request)
+        api = Api.CREATE_TOPICS
+        header = self._client.header._replace(api_key=int(api), api_version=api.newest)
+        return await self._forwarding.handle(self._client._replace(header=header), request)
 
     async def allocate_producer_ids(self) -> range:
         request = AllocateProducerIdsRequest(

@@ -17,6 +17,7 @@ import asyncio
 import logging
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping
 from contextlib import AsyncExitStack
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
@@ -31,7 +32,7 @@ from kio.schema.broker_registration.v0.request import (
 from engine.broker.broker import Broker
 from engine.broker.call import Call, Handler
 from engine.broker.config_cache import ConfigCache
-from engine.broker.handlers import versions
+from engine.broker.handlers import metadata, versions
 from engine.broker.kraft.alter_partition import AlterPartitionManager
 from engine.broker.kraft.controller_channel import ControllerChannel
 from engine.broker.kraft.forwarding import FORWARDED, ForwardingManager
@@ -113,7 +114,9 @@ class KRaftMode:
         return image.offset if is_starting else self._publisher.applied_offset
 
     def gateway(self, configs: ConfigCache, authorizer: AclAuthorizer | None) -> KRaftGateway:
-        return KRaftGateway(self._config, self._node, self._own_requests, self._lifecycle)
+        parts = self._config, self._node, self._own_requests, self._lifecycle, self._forwarding
+        self._gateway = KRaftGateway(*parts)
+        return self._gateway
 
     def handlers(self, broker: Broker) -> Mapping[ApiKey, Handler]:
         handlers: dict[ApiKey, Handler] = dict.fromkeys(FORWARDED, self._forwarding.handle)
@@ -121,7 +124,13 @@ class KRaftMode:
             locally = partial(_alter_configs, broker, api)
             handlers[api] = partial(self._forwarding.alter_configs, locally)
         handlers[Api.API_VERSIONS] = partial(self._api_versions, broker)
+        handlers[Api.METADATA] = partial(self._metadata, broker)
         return handlers
+
+    async def _metadata(self, broker: Broker, call: Call, request: Any) -> Any:
+        """Metadata. A topic that is missing is created in the name of the client."""
+        creation = replace(broker.creation, gateway=self._gateway.asked_by(call))
+        return await metadata.handle(broker.metadata, creation, call, request)
 
     async def _api_versions(self, broker: Broker, call: Call, request: Any) -> Any:
         """ApiVersions with the features of the cluster, and the offset up to which this broker has

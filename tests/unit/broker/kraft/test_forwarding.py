@@ -168,5 +168,7 @@ def test_every_api_of_the_table_has_a_handler_and_no_other():
     """What a broker without ZooKeeper advertises is what it serves."""
     one = replace(alone.broker(), apis=KRAFT_APIS)
     channel = ControllerChannel(FakeQuorum(), "broker-1", 5.0)
-    mode = SimpleNamespace(_forwarding=ForwardingManager(channel, 1.0), _api_versions=print)
+    mode = SimpleNamespace(
+        _forwarding=ForwardingManager(channel, 1.0), _api_versions=print, _metadata=print
+    )
     assert handlers_of(one, KRaftMode.handlers(mode, one)).keys() == KRAFT_APIS.keys()
