@@ -302,7 +302,7 @@ class TopicHandlers:
                 f"Increasing the number of partitions by {wanted.count - count} but {len(by_hand)} "
                 "assignments provided.",
             )
-        check_assignment(by_hand, live, count)
+        check_assignment(by_hand, self.metadata.registered, count)
         if len(by_hand[count]) != len(first):
             raise ApiException(
                 ErrorCode.invalid_replica_assignment,

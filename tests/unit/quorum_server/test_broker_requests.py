@@ -166,6 +166,12 @@ def test_a_replica_by_hand_may_be_on_a_broker_that_is_fenced(run):
             "or in controlled shutdown.",
             "Invalid replica assignment: brokers [3] do not exist",
         ]
+        more = SimpleNamespace(broker_ids=(1, 2))
+        grown = SimpleNamespace(name="orders", count=2, assignments=(more,))
+        limit = timedelta(seconds=5)
+        request = SimpleNamespace(topics=(grown,), timeout=limit, validate_only=False)
+        answer = await peer.ask(ControllerApi.CREATE_PARTITIONS, request)
+        assert [row.error_code for row in answer.results] == [ErrorCode.none]
 
     run(test)
 
