@@ -1,10 +1,11 @@
 """Rules of delivery: repeated batches, generations, transactions."""
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any, Protocol
 
 from engine.broker.rules import Rules
-from engine.coordinator.group import Group
+from engine.coordinator.group import COMPLETING, EMPTY, Group
 from engine.coordinator.group_coordinator import GroupCoordinator
 from engine.coordinator.group_metadata_manager import GroupMetadataManager
 from engine.coordinator.transactions.metadata import ENDING, TransactionMetadata, TxnState
@@ -70,21 +71,23 @@ class GenerationRule(Protocol):
     def may_commit(self, generation: int, current: int, member: bool, decided: bool) -> bool:
         """A consumer commits offsets. Are they taken?
 
-        `generation`: of the consumer, -1 if it is in no group. `current`: of the group. `member`:
-        the group knows the consumer. `decided`: the group has its assignment; False while it is
-        rebalancing.
+        `generation`: of the consumer, -1 if it is in no group; then this group has members, as one
+        without members takes any such commit. `current`: of the group. `member`: the group knows
+        the consumer. `decided`: the group has the assignment of the current generation; False until
+        the leader of the group has sent it.
         """
 
 
 def put_generation(guard: RuleGuard) -> Rules:
     class RuledGroup(Group):
         def check_commit(self, request: Any, now: int) -> None:
-            generation = request.generation_id
-            try:
+            """The rule is not asked about a client in no group and a group without members."""
+            generation, decided = request.generation_id, self.state is not COMPLETING
+            if generation < 0 and self.state is EMPTY:
                 super().check_commit(request, now)
-                decided = True
-            except ApiException as error:
-                decided = error.code != ErrorCode.rebalance_in_progress
+                return
+            with suppress(ApiException):  # the rule decides; a member's session is renewed
+                super().check_commit(request, now)
             member = request.member_id in self.members
             if not guard.call("may_commit", bool, generation, self.generation, member, decided):
                 raise ApiException(ErrorCode.illegal_generation, "by the rule")

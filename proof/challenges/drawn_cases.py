@@ -20,6 +20,7 @@ STAGE = "drawn cases"
 SIZE = 12  # of a case: the largest offset or epoch in it, or about so
 FOLLOWERS = (2, 3, 4)
 STORED = 5  # batches that a broker remembers
+OUTSIDE = -1  # the generation of a consumer that is in no group
 
 
 class DrawnCase(NamedTuple):
@@ -144,18 +145,21 @@ def fence(chance: Random, size: int) -> DrawnCase:
 
 def sequences(chance: Random, size: int) -> DrawnCase:
     """A producer that is new, goes on, repeats itself, leaves a gap, or has a newer epoch."""
-    stored = tuple(batches(chance, min(size, STORED)))
+    kind = chance.choice(("newer gap", "again", "again", "old", "gap", "next", "newer"))
+    stored = tuple(batches(chance, kind != "next", min(size, STORED)))
     follows = stored[-1][1] + 1 if stored else 0
-    kinds = ("next", "again", "again", "gap", "newer", "newer gap") if stored else ("next",)
-    kind = chance.choice(kinds)
     first = {"next": follows, "gap": follows + chance.randint(1, 3), "newer": 0}.get(kind, 1)
-    last, right = first + chance.randint(0, 2), -2 if "gap" in kind else -1
+    last, right = first + chance.randint(0, 2), -1 if kind in ("next", "newer") else -2
     if kind == "again":
         right = chance.randrange(len(stored))
         first, last = stored[right]
+    if kind == "old":
+        first = chance.randrange(stored[0][0])
+        last = min(first + 2, stored[0][0] - 1)
     told = {
         "next": "this batch follows on the last one, and is to be appended.",
         "again": f"this batch is stored at place {right}, and its offset is to be answered.",
+        "old": "this batch is older than the stored ones: it was appended, and is to be refused.",
         "gap": "batches between the last one and this one are missing.",
         "newer": "a newer epoch begins at 0, and this batch is to be appended.",
         "newer gap": "a newer epoch begins at 0, and this batch does not.",
@@ -165,24 +169,30 @@ def sequences(chance: Random, size: int) -> DrawnCase:
     return DrawnCase("place", arguments, size, lambda found: "" if found == right else told[kind])
 
 
-def batches(chance: Random, most: int) -> Iterator[tuple[int, int]]:
+def batches(chance: Random, least: int, most: int) -> Iterator[tuple[int, int]]:
     """First and last sequence number of one batch after another."""
-    first = chance.randint(0, 9)
-    for _ in range(chance.randint(0, most)):
+    first = chance.randint(1, 9)
+    for _ in range(chance.randint(least, most)):
         last = first + chance.randint(0, 2)
         yield first, last
         first = last + 1
 
 
 def generation(chance: Random, size: int) -> DrawnCase:
+    """A consumer of this generation, of an earlier or later one, or in no group."""
+    kind = chance.choice(("early", "owner", "owner", "outside", "late", "undecided", "unknown"))
     current = chance.randint(1, size)
-    mine = max(0, current - chance.choice((0, 0, 0, 1)))
-    member, decided = chance.random() < 0.7, chance.random() < 0.5
+    mine = {"early": current - 1, "late": current + 1, "outside": OUTSIDE}.get(kind, current)
+    member, decided = kind not in ("outside", "unknown"), kind != "undecided"
 
     def broken(taken: bool) -> str:
+        if taken and mine == OUTSIDE:
+            return "it is in no group, and this group has members, who own the partitions."
         if taken and not member:
             return "the group does not know this consumer."
-        if taken and mine != current:
+        if taken and mine > current:
+            return f"the group has come to generation {current} only, and knows of no {mine}."
+        if taken and mine < current:
             return f"since generation {mine} its partitions may have got another owner."
         if taken and not decided:
             return f"generation {current} has no assignment yet: nobody knows whose offset it is."

@@ -171,6 +171,14 @@ class RemembersOne:
         return -1
 
 
+class AppendsOld(Sequences):
+    """What is older than the stored batches was appended once, and its offset is forgotten."""
+
+    def place(self, first: int, last: int, newer: bool, stored: Any) -> int:
+        is_old = bool(not newer and stored and first < stored[0][0])
+        return -1 if is_old else super().place(first, last, newer, stored)
+
+
 class AnyMember:
     def may_commit(self, generation: int, current: int, member: bool, decided: bool) -> bool:
         return member
@@ -184,6 +192,18 @@ class BeforeTheAssignment:
 class OnlyTheGeneration:
     def may_commit(self, generation: int, current: int, member: bool, decided: bool) -> bool:
         return generation <= current
+
+
+class AnyOutsider(Generation):
+    """The group has members: who is in no group commits over their offsets."""
+
+    def may_commit(self, generation: int, current: int, member: bool, decided: bool) -> bool:
+        return generation == -1 or super().may_commit(generation, current, member, decided)
+
+
+class LaterGenerations:
+    def may_commit(self, generation: int, current: int, member: bool, decided: bool) -> bool:
+        return member and decided and generation >= current
 
 
 class OpenOnly:
@@ -225,9 +245,12 @@ WRONG: dict[type, str] = {
     RefusesRepetitions: "remember-batches",
     AppendsGaps: "remember-batches",
     RemembersOne: "remember-batches",
+    AppendsOld: "remember-batches",
     BeforeTheAssignment: "fence-a-generation",
     AnyMember: "fence-a-generation",
     OnlyTheGeneration: "fence-a-generation",
+    AnyOutsider: "fence-a-generation",
+    LaterGenerations: "fence-a-generation",
     OpenOnly: "last-stable-offset",
     NewestOpen: "last-stable-offset",
     AlwaysCommits: "two-phases",
@@ -242,5 +265,8 @@ OF_CASES = (
     ServesTheNewer,
     RefusesAll,
     RefusesRepetitions,
+    AppendsOld,
     BeforeTheAssignment,
+    AnyOutsider,
+    LaterGenerations,
 )
