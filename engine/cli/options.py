@@ -101,9 +101,16 @@ def take_broker_list(options: Namespace) -> None:
 
 
 def topic_matcher(text: str | None) -> Callable[[str], object]:
-    """A test of topic names: does --topic, a regular expression, match? Without it all do."""
+    """A test of topic names: does --topic match? Without it all do, and an empty one matches none.
+
+    It is a regular expression or a list, a,b, as in Kafka's IncludeList: commas separate patterns,
+    and blanks, and quotes around it, do not count.
+    """
+    if text is None:
+        return re.compile(".*").fullmatch
+    pattern = text.strip().replace(",", "|").replace(" ", "").strip("\"'")
     try:
-        return re.compile(text or ".*").fullmatch
+        return re.compile(pattern).fullmatch
     except re.error as error:
         raise UsageError(f"--topic {text}: not a regular expression: {error}") from error
 

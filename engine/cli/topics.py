@@ -7,8 +7,9 @@
     topics --list
     topics --delete --topic orders
 
-For --describe, --alter and --delete a topic may be a regular expression: 'lab-.*'. A new topic
-without these options has the broker's num.partitions and default.replication.factor.
+For --list, --describe, --alter and --delete a topic may be a regular expression, 'lab-.*', or a
+list of them: 'orders,lines'. A new topic without these options has the broker's num.partitions and
+default.replication.factor.
 --zookeeper HOST:PORT instead of --bootstrap-server, as in older books, still works and is
 deprecated (zookeeper_topics.py).
 """
@@ -238,8 +239,8 @@ def _matching(metadata: MetadataSnapshot, options: Namespace) -> list[TopicSnaps
         for topic in metadata.topics.values()
         if matches(topic.name) and not (options.exclude_internal and topic.is_internal)
     ]
-    if options.topic and not found and not options.if_exists:
-        raise unknown_topic(options.topic, metadata.topics)
+    if options.topic is not None and not found and not options.if_exists:
+        raise unknown_topic(options.topic or "''", metadata.topics)
     return found
 
 

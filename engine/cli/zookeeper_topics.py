@@ -211,7 +211,7 @@ def _matching(session: ZnodeClient, options: Namespace) -> list[str]:
         for name in session.children(znodes.TOPICS)
         if matches(name) and not (options.exclude_internal and name in INTERNAL)
     ]
-    if options.topic and not found and not options.if_exists:
+    if options.topic is not None and not found and not options.if_exists:
         raise ApiException(
             ErrorCode.unknown_topic_or_partition,
             f"Topic '{options.topic}' does not exist as expected",

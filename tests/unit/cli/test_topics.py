@@ -4,6 +4,7 @@ from collections.abc import Iterator
 
 import pytest
 
+from engine.cli.options import topic_matcher
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
@@ -110,3 +111,34 @@ def test_options_that_make_no_sense(
 ) -> None:
     assert cluster.run(f"topics {options}") == 2
     assert told in complaint(capsys)
+
+
+@pytest.mark.parametrize(
+    ("named", "found"),
+    [
+        ("orders,lines", ["lines", "orders"]),
+        (" orders, lines ", ["lines", "orders"]),
+        ("'orders'", ["orders"]),
+        ("ord.*", ["orders", "orders-old"]),
+        ("orders|lines", ["lines", "orders"]),
+        ("order", []),
+        ("", []),
+        ("''", []),
+    ],
+)
+def test_which_topics_a_list_or_a_pattern_names(named: str, found: list[str]) -> None:
+    """The pattern is read as Kafka's IncludeList reads it, which an empty text matches nowhere."""
+    names = ["lines", "orders", "orders-old"]
+    assert [name for name in names if topic_matcher(named)(name)] == found
+
+
+def test_without_topic_all_are_named() -> None:
+    assert topic_matcher(None)("orders")
+
+
+def test_an_empty_topic_deletes_none(
+    cluster: Pretended, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert cluster.run("topics --delete", "--topic", "") == 1
+    assert complaint(capsys) == "there is no topic '' in this cluster; there is one other"
+    assert not cluster.broker.requests(Api.DELETE_TOPICS)
