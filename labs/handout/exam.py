@@ -78,7 +78,7 @@ def marks(folder: Path) -> Table:
     """A row for each notebook of an exam in this folder, and for each that is damaged."""
     made: dict[tuple[int, int], list[OracleQuestion]] = {}
     rows = list[tuple[object, ...]]()
-    for path, notebook in returned(folder, "*.ipynb"):
+    for path, notebook in returned(folder):
         if notebook is None:
             rows.append((path, None, None, None, THE_FILE))
             continue

@@ -27,10 +27,11 @@ JUNK = ("__pycache__", ".ipynb_checkpoints", ".hypothesis", "*.egg-info", "build
 OURS = ("yours", ".saved", "conftest.py")  # a teacher's notebooks have the saved outputs in them
 TEACHERS = ("answers", "handout", "teaching.md")  # what only a teacher is given
 LINK = "[answers/](answers/) has one answer to each"
-README = """\
-# Broker Lab{title}
+MARK = "Kafka, taken apart in notebooks that run it."  # in the README.md of each folder
+README = f"""\
+# Broker Lab{{title}}
 
-Kafka, taken apart in notebooks that run it.
+{MARK}
 
     make lab
 
@@ -38,13 +39,15 @@ installs what is needed into `.venv/`, once and inside this folder, and opens Ju
 3.11 to 3.14 and `make` are all it takes, on Linux or macOS. Begin with `labs/00_start.ipynb`,
 and read `labs/README.md` for what comes then.
 
-{rest}"""
+{{rest}}"""
 STUDENT = """\
 ## What to hand in
 
 The exercises stand in the sections they belong to. Below each one is a cell that says how many
-points it has earned. Run it, save the notebook (Ctrl+S or Cmd+S), and hand in that one file,
-`labs/01_storage.ipynb` for instance. Leave the cells with the points as they are.
+points it has earned. Run it, save the notebook (Ctrl+S or Cmd+S), and hand in that one file: choose
+*File, Download*, or take it from `labs/yours/`, where your version of a lab is saved,
+`labs/yours/01_storage.ipynb` for instance. Keep the lab's name in the name of the file, and leave
+the cells with the points as they are.
 """
 ANSWERS = """\
 ## For the teacher
@@ -72,7 +75,26 @@ def answers(root: Path, target: Path) -> None:
     (target / "README.md").write_text(text, encoding="utf-8")
 
 
+def check_target(root: Path, target: Path) -> None:
+    """Refuse what must not be removed: the repository, a file, the folder of somebody else."""
+    place = target.resolve()
+    ours = [root / name for name in (*FOLDERS, ".git")]
+    if root.is_relative_to(place) or any(place.is_relative_to(it) for it in ours):
+        raise SystemExit(f"{target} is part of this repository: name another folder.")
+    if target.exists() and not target.is_dir():
+        raise SystemExit(f"{target} is a file: name a folder that is yet to be made.")
+    if not target.exists() or not any(target.iterdir()):
+        return
+    readme = target / "README.md"
+    if not readme.is_file() or MARK not in readme.read_text(encoding="utf-8"):
+        raise SystemExit(
+            f"{target} is not empty, and no labs were written into it: name a folder that is yet "
+            "to be made."
+        )
+
+
 def _copy(root: Path, target: Path, left_out: tuple[str, ...]) -> None:
+    check_target(root, target)
     if target.exists():
         shutil.rmtree(target)
     for name in FOLDERS:

@@ -7,7 +7,8 @@
 
 "-": the cell with the points was not run. A number in a file can be typed by hand; who must be sure
 runs the notebook again: `jupyter nbconvert --execute`. A damaged file has a row, too, and says so;
-what Jupyter keeps in .ipynb_checkpoints has none.
+what Jupyter keeps in .ipynb_checkpoints has none. A notebook belongs to the lab whose name stands
+anywhere in the file's name: mei-01_storage.ipynb, too.
 """
 
 from collections.abc import Iterator
@@ -24,16 +25,28 @@ CHECKPOINTS = ".ipynb_checkpoints"  # copies that Jupyter keeps beside notebooks
 
 def tables(folder: Path) -> list[Table]:
     """One for each lab of which something came back."""
-    found = {lab: list(returned(folder, f"{lab}*.ipynb")) for lab in LABS}
+    found: dict[str, list[tuple[Path, Any]]] = {lab: [] for lab in LABS}
+    for path in handed_in(folder):
+        if lab := lab_of(path):
+            found[lab].append((path, _read(folder / path)))
     return [_table(lab, notebooks) for lab, notebooks in found.items() if notebooks]
 
 
-def returned(folder: Path, pattern: str) -> Iterator[tuple[Path, Any]]:
+def handed_in(folder: Path) -> list[Path]:
+    """Every notebook in the folder, by its place there."""
+    found = (path.relative_to(folder) for path in sorted(folder.rglob("*.ipynb")))
+    return [path for path in found if CHECKPOINTS not in path.parts]
+
+
+def lab_of(path: Path) -> str | None:
+    """The lab whose name is in the file's name; None if there is none."""
+    name = path.name.lower()
+    return next((lab for lab in LABS if lab in name), None)
+
+
+def returned(folder: Path) -> Iterator[tuple[Path, Any]]:
     """The notebooks that were handed in, by their place in the folder; None for a damaged one."""
-    for path in sorted(folder.rglob(pattern)):
-        place = path.relative_to(folder)
-        if CHECKPOINTS not in place.parts:
-            yield place, _read(path)
+    return ((path, _read(folder / path)) for path in handed_in(folder))
 
 
 def _read(path: Path) -> Any:
