@@ -7,7 +7,8 @@
 A record with a key goes to the partition of the key's hash, as with any Kafka client. Lines without
 a key go to one partition after the other, a batch to each. All available lines go into one batch,
 up to 16 KB; it waits for more lines only with --timeout. A topic that does not exist is created if
-the broker allows it.
+the broker allows it. A line that is too large, or for which the buffer has no room, is told on
+stderr, and the next lines are sent all the same.
 """
 
 import os
@@ -17,7 +18,7 @@ from argparse import ArgumentParser, Namespace
 from collections import Counter
 from collections.abc import Iterator
 
-from engine.cli.connection import RETRY_LIMIT_S, client_config, connect
+from engine.cli.connection import RETRY_LIMIT_S, client_config, connect, failure
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import (
     BROKER_LIST,
@@ -29,7 +30,7 @@ from engine.cli.options import (
     take_broker_list,
 )
 from engine.client.producer import Producer
-from engine.client.values import KafkaError, Message
+from engine.client.values import KafkaError, KafkaException, Message
 from engine.errors import ApiException, ErrorCode
 
 PROPERTIES = {
@@ -87,7 +88,7 @@ def run(options: Namespace) -> int:
         sender = _Sender(producer, failures, options.topic, partitions)
         try:
             for number, line in enumerate(_lines(sender, options.timeout / 1000), start=1):
-                sender.send(*parse(line, number))
+                sender.send(number, *parse(line, number))
         finally:
             sender.flush()
     return int(failures.any)
@@ -104,6 +105,11 @@ class _Failures:
         if error is not None:
             self.any = True
             self._counts[f"{message.topic()}-{message.partition()}: {error.str()}"] += 1
+
+    def refused(self, line: int, why: str) -> None:
+        """The producer does not take a line, and has no report of it."""
+        self.any = True
+        to_stderr(f"not sent, line {line}: {why}")
 
     def print(self) -> None:
         for text, count in self._counts.items():
@@ -128,14 +134,21 @@ class _Sender:
         """Whether there is something to flush."""
         return bool(len(self._producer))
 
-    def send(self, key: bytes | None, value: bytes | None) -> None:
+    def send(self, line: int, key: bytes | None, value: bytes | None) -> None:
         partition = -1  # by the key
         if key is None:
             partition = self._next
             self._size += len(value or b"")
             if self._size >= BATCH_BYTES:
                 self._turn()
-        self._producer.produce(self._topic, value, key, partition)
+        try:
+            self._producer.produce(self._topic, value, key, partition)
+        except KafkaException as error:
+            if error.args[0].code() != KafkaError.MSG_SIZE_TOO_LARGE:
+                raise failure(error.args[0]) from error
+            self._failures.refused(line, error.args[0].str())
+        except BufferError as full:
+            self._failures.refused(line, str(full))
         self._producer.poll(0)
 
     def flush(self) -> None:

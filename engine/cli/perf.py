@@ -29,7 +29,15 @@ from engine.cli.options import (
 )
 from engine.client.consumer import Consumer
 from engine.client.producer import Producer
-from engine.client.values import OFFSET_BEGINNING, OFFSET_END, KafkaError, Message, TopicPartition
+from engine.client.values import (
+    OFFSET_BEGINNING,
+    OFFSET_END,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
+from engine.errors import ApiException, ErrorCode
 from engine.storage.batch import Codec
 
 PROPS = {"acks": "1", "batch.size": "16384", "compression.type": "none"}
@@ -159,12 +167,22 @@ def _produce(options: Namespace) -> int:
                 if due <= sent:
                     producer.poll(sent / options.throughput - spent)
                     continue
-            for _ in range(due - sent):
-                producer.produce(options.topic, value)
+            _send(producer, options.topic, value, due - sent)
             sent = due
             producer.poll(0)
         producer.flush()
     return 0
+
+
+def _send(producer: Producer, topic: str, value: bytes, count: int) -> None:
+    """Records that the producer does not take end the measurement."""
+    try:
+        for _ in range(count):
+            producer.produce(topic, value)
+    except KafkaException as error:
+        raise failure(error.args[0]) from error
+    except BufferError as full:
+        raise ApiException(ErrorCode.request_timed_out, str(full)) from full
 
 
 def _props(options: Namespace) -> dict[str, Any]:
