@@ -15,8 +15,9 @@ import sys
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 
+from engine.cli.chaos import chaos_run
 from engine.cli.main import FAILED, UsageError, nearest, to_stderr
-from engine.cli.options import add_options, positive
+from engine.cli.options import above_zero, add_options, positive
 from engine.errors import ApiException
 from proof.challenges.challenge import SEEDS, Challenge
 from proof.challenges.child import judge_apart
@@ -37,7 +38,7 @@ def add_arguments(parser: ArgumentParser) -> None:
             "seeds N": (positive, SEEDS, "attempts of each stage (default: %(default)s)"),
             "first N": (int, 0, "the seed of the first attempt (default: %(default)s)"),
             "chaos": "judge it in real broker processes, with a stock client",
-            "seconds S": (float, 20.0, "of chaos (default: %(default)g)"),
+            "seconds S": (above_zero, 20.0, "of chaos (default: %(default)g)"),
         },
     )
 
@@ -73,13 +74,12 @@ def _judge(challenge: Challenge, options: Namespace) -> int:
 
 
 def _in_processes(challenge: Challenge, options: Namespace) -> int:
-    from proof.chaos import run
     from proof.chaos.wait import Late
 
-    trial = challenge.trial
+    chaos, trial = chaos_run(), challenge.trial
     try:
         real_rules({challenge.name: options.file})
-        verdict = run.run(
+        verdict = chaos.run(
             *(options.seconds, options.first, 3, None, to_stderr),
             rules={challenge.name: options.file},
             transactions=isinstance(trial, StormTrial) and trial.in_transactions,

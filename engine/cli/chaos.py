@@ -24,8 +24,10 @@ clients with it. The run takes until that is done, if N seconds are not enough.
 Exit status 1: something was wrong. With --data the cluster's files are kept.
 """
 
+import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
+from types import ModuleType
 
 from engine.cli.main import UsageError, to_stderr
 from engine.cli.options import Options, add_options
@@ -65,16 +67,11 @@ def run(options: Namespace) -> int:
         raise UsageError("--switch and --zookeepers are of clusters with ZooKeeper, not of --kraft")
     if options.data is not None and options.data.exists() and any(options.data.iterdir()):
         raise UsageError(f"{options.data} is not empty: it may contain another cluster")
+    if options.history is not None:
+        _check_history(options.history)
+    chaos = chaos_run()
     try:
-        from proof.chaos import run
-    except ModuleNotFoundError as missing:
-        if not (missing.name or "").startswith("confluent_kafka"):
-            raise
-        raise UsageError(
-            "chaos needs a stock client, which is not installed: pip install confluent-kafka"
-        ) from None
-    try:
-        verdict = run.run(
+        verdict = chaos.run(
             *(options.seconds, options.seed, options.brokers, options.data, to_stderr),
             zookeepers=options.zookeepers,
             transactions=options.transactions,
@@ -88,6 +85,32 @@ def run(options: Namespace) -> int:
         return 1
     print(verdict)
     return int(not verdict.good)
+
+
+def _check_history(path: Path) -> None:
+    """A file that cannot be written is told before the run, whose verdict would be lost."""
+    why = ""
+    if path.is_dir():
+        why = "this is a directory: name a file"
+    elif not path.parent.is_dir():
+        why = f"there is no directory {path.parent}"
+    elif not os.access(path if path.exists() else path.parent, os.W_OK):
+        why = "it may not be written: name another file"
+    if why:
+        raise UsageError(f"--history {path}: {why}")
+
+
+def chaos_run() -> ModuleType:
+    """The module that runs chaos. It imports the stock client, which need not be installed."""
+    try:
+        from proof.chaos import run
+    except ModuleNotFoundError as missing:
+        if not (missing.name or "").startswith("confluent_kafka"):
+            raise
+        raise UsageError(
+            "chaos needs a stock client, which is not installed: pip install confluent-kafka"
+        ) from None
+    return run
 
 
 def _controllers(options: Namespace) -> int | None:

@@ -1,5 +1,6 @@
 """Options that several commands share, and the functions that evaluate them."""
 
+import math
 import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable, Iterable, Mapping
@@ -135,6 +136,17 @@ def positive(text: str) -> int:
     if not text.isdecimal() or int(text) < 1:
         raise ArgumentTypeError(f"{text!r} is not a number from 1 on")
     return int(text)
+
+
+def above_zero(text: str) -> float:
+    """A time, which may have a fraction."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = 0
+    if not 0 < value < math.inf:
+        raise ArgumentTypeError(f"{text!r} is not a number above 0")
+    return value
 
 
 def is_true(text: str) -> bool:

@@ -17,6 +17,7 @@ simulated. The same seed gives the same run, event by event. Exit status 1: an i
 
 import itertools
 import math
+import signal
 import time
 import traceback
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
@@ -25,7 +26,7 @@ from multiprocessing import Pool
 from typing import NamedTuple
 
 from engine.cli.main import UsageError
-from engine.cli.options import add_options, positive
+from engine.cli.options import above_zero, add_options, positive
 from proof.quorum.defects import QUORUM_DEFECTS
 from proof.quorum.run import SECONDS_OF_STORM
 from proof.quorum.trace import QuorumRecipe, QuorumTrace
@@ -52,12 +53,12 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser,
         {
             "seed N": (int, None, "one run, in detail"),
-            "seeds N": (int, None, "this many runs, with a summary"),
-            "minutes M": (float, None, "start runs for this many minutes"),
+            "seeds N": (positive, None, "this many runs, with a summary"),
+            "minutes M": (above_zero, None, "start runs for this many minutes"),
             "first N": (int, 0, "the first seed of many (default: 0)"),
             "step N": (positive, 1, "from one seed of many to the next (default: 1)"),
             "seconds S": (
-                float,
+                above_zero,
                 None,
                 "how long each storm is, in simulated time (default: "
                 f"{SECONDS:g}, of a quorum {SECONDS_OF_STORM:g})",
@@ -70,7 +71,7 @@ def add_arguments(parser: ArgumentParser) -> None:
             "rows N": (int, None, "lines of the diagram to print"),
             "routine": "also lines of periodic messages",
             "save FILE": "record the run: FILE.jsonl or .jsonl.gz",
-            "jobs N": (int, 1, "processes (default: 1)"),
+            "jobs N": (positive, 1, "processes (default: 1)"),
         },
     )
 
@@ -150,20 +151,41 @@ def _verdict(trace: Trace | QuorumTrace) -> int:
 # -- many ------------------------------------------------------------------------------------
 
 
-def _many(options: Namespace) -> int:
-    outcomes, failed, simulated, spent, runs = _outcomes(options), 0, 0, 0.0, 0
-    for outcome in outcomes:
-        runs, simulated, spent = runs + 1, simulated + outcome.simulated, spent + outcome.spent
+class Summary:
+    """What many runs have come to."""
+
+    def __init__(self) -> None:
+        self.runs = self.failed = self.simulated = 0
+        self.spent = 0.0
+
+    def add(self, outcome: RunOutcome) -> None:
+        self.runs += 1
+        self.simulated += outcome.simulated
+        self.spent += outcome.spent
         if outcome.failure:
-            failed += 1
+            self.failed += 1
             print(f"seed {outcome.recipe.seed}: {outcome.failure}", flush=True)
             print(f"  {outcome.recipe.command}", flush=True)
-    minutes = simulated / 60_000
-    print(
-        f"{runs} runs, {failed} of them broke an invariant; {minutes:.1f} simulated minutes in "
-        f"{spent:.1f} s of CPU ({minutes / max(spent, 1e-9):.1f} a second)"
-    )
-    return int(failed > 0)
+
+    def __str__(self) -> str:
+        minutes = self.simulated / 60_000
+        return (
+            f"{self.runs} runs, {self.failed} of them broke an invariant; {minutes:.1f} simulated "
+            f"minutes in {self.spent:.1f} s of CPU ({minutes / max(self.spent, 1e-9):.1f} a second)"
+        )
+
+
+def _many(options: Namespace) -> int:
+    """Prints the summary also if Control-C ends the runs."""
+    summary = Summary()
+    try:
+        for outcome in _outcomes(options):
+            summary.add(outcome)
+    except KeyboardInterrupt:
+        print(summary)
+        raise
+    print(summary)
+    return int(summary.failed > 0)
 
 
 def _outcomes(options: Namespace) -> Iterator[RunOutcome]:
@@ -171,12 +193,17 @@ def _outcomes(options: Namespace) -> Iterator[RunOutcome]:
     end = time.monotonic() + options.minutes * 60 if options.minutes is not None else math.inf
     wanted = itertools.count(options.first, options.step)
     seeds = itertools.islice(wanted, options.seeds)  # all, where no number is given
-    with Pool(options.jobs) as pool:
+    with Pool(options.jobs, leave_control_c) as pool:
         while time.monotonic() < end:
             batch = list(itertools.islice(seeds, BATCH * options.jobs))
             if not batch:
                 return
-            yield from pool.map(outcome_of, [_recipe(options, seed) for seed in batch], 1)
+            yield from pool.imap(outcome_of, [_recipe(options, seed) for seed in batch])
+
+
+def leave_control_c() -> None:
+    """A terminal sends it to the processes of the pool, too: the command itself ends them."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
 
 
 def outcome_of(recipe: Recipe | QuorumRecipe) -> RunOutcome:
