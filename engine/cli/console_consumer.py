@@ -21,7 +21,15 @@ from typing import Any
 
 from engine.cli.connection import client_config, connect, failure
 from engine.cli.main import UsageError, to_stderr
-from engine.cli.options import add_bootstrap, add_options, add_property, is_true, known, setting
+from engine.cli.options import (
+    add_bootstrap,
+    add_options,
+    add_property,
+    bounded,
+    is_true,
+    known,
+    setting,
+)
 from engine.client.consumer import Consumer
 from engine.client.values import (
     OFFSET_BEGINNING,
@@ -31,6 +39,7 @@ from engine.client.values import (
     Message,
     TopicPartition,
 )
+from engine.config.topic import LONG_MAX
 from engine.errors import ApiException, ErrorCode, invalid_config
 
 PROPERTIES = {  # in the order in which they are printed
@@ -46,9 +55,11 @@ PROPERTIES = {  # in the order in which they are printed
     "null.literal": "null",  # printed for a null key or value
 }
 FOREVER = 10**9
+NO_LIMIT = (None, -1)
 POLL = 0.5  # seconds between two checks whether to stop
 AT_ONCE = 1000  # records that are printed together
 KINDS = ("NoTimestampType", "CreateTime", "LogAppendTime")
+SILENCE = "stop if no record arrives for this time; -1, the default: never"
 KEYS = "with --group: a key of the consumer's configuration; may be given several times"
 
 
@@ -60,10 +71,10 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser,
         {
             "from-beginning": "start with the oldest record that is there",
-            "partition N": (int, None, "read this one only"),
+            "partition N": (bounded(0), None, "read this one only"),
             "offset O": (_offset, None, offset),
-            "max-messages N": (int, None, "stop after this many records"),
-            "timeout-ms MS": (int, None, "stop if no record arrives for this time"),
+            "max-messages N": (int, None, "stop after this many records; -1, the default: never"),
+            "timeout-ms MS": (int, None, SILENCE),
             "group G": "read as a member of this group",
             "consumer-property KEY=VALUE": (setting, [], KEYS),
         },
@@ -139,8 +150,8 @@ def _made(config: dict[str, Any]) -> Consumer:
 
 
 def _consume(consumer: Consumer, printer: "_Printer", options: Namespace) -> None:
-    most = FOREVER if options.max_messages is None else options.max_messages
-    silence = FOREVER if options.timeout_ms is None else options.timeout_ms / 1000
+    most = FOREVER if options.max_messages in NO_LIMIT else options.max_messages
+    silence = FOREVER if options.timeout_ms in NO_LIMIT else options.timeout_ms / 1000
     last = time.monotonic()
     while printer.count < most and (left := last + silence - time.monotonic()) > 0:
         first = consumer.poll(min(left, POLL))
@@ -215,6 +226,8 @@ def _offset(text: str) -> int:
     words = {"earliest": OFFSET_BEGINNING, "latest": OFFSET_END}
     if text.lower() in words:
         return words[text.lower()]
-    if not text.isdecimal():
-        raise ArgumentTypeError(f"{text!r} is not earliest, latest or a number from 0 on")
-    return int(text)
+    try:
+        return bounded(0, LONG_MAX)(text)
+    except ArgumentTypeError as error:
+        told = str(error).replace("a number", "earliest, latest or a number")
+        raise ArgumentTypeError(told) from None

@@ -16,7 +16,7 @@ from argparse import ArgumentParser, Namespace
 
 from engine.cli.connection import connect
 from engine.cli.main import UsageError
-from engine.cli.options import add_bootstrap, add_options
+from engine.cli.options import add_bootstrap, add_options, bounded
 from engine.cli.reassign_partitions import listed, twice
 from engine.client.admin import requests
 from engine.errors import ApiException, ErrorCode, invalid_request
@@ -40,7 +40,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
     which = parser.add_mutually_exclusive_group(required=True)
     add_options(which, SUBJECTS)
-    add_options(parser, {"partition N": (int, None, "with --topic: its number")})
+    add_options(parser, {"partition N": (bounded(0), None, "with --topic: its number")})
 
 
 def run(options: Namespace) -> int:

@@ -9,9 +9,13 @@ from typing import Any
 
 from engine.cli.main import UsageError, nearest, to_stderr
 from engine.config.listeners import LAST_PORT
+from engine.config.topic import INT_MAX
 
 BOOTSTRAP = "127.0.0.1:9092"
 NO_OPTIONS: Mapping[str, str] = {}
+SHORT_MAX = 2**15 - 1
+DIGITS = re.compile("-?[0-9]{1,20}")  # of a number: none of ours has more of them
+SHOWN = 40  # characters of a wrong value in an error
 BROKER_LIST = {"broker-list": "the former name of --bootstrap-server"}
 
 # Options as the help names them, each with its type, default and help:
@@ -130,6 +134,19 @@ def is_given(options: Namespace, name: str) -> bool:
     """Whether an option is on the command line: a flag, or one with a value, which may be 0."""
     value = getattr(options, name.replace("-", "_"))
     return value is not None and value is not False
+
+
+def bounded(least: int, most: int = INT_MAX) -> Callable[[str], int]:
+    """The type of an option: a whole number that a field of the protocol can hold."""
+
+    def convert(text: str) -> int:
+        number = int(text) if DIGITS.fullmatch(text) else None
+        if number is None or not least <= number <= most:
+            shown = text if len(text) <= SHOWN else f"{text[:SHOWN]} ..."
+            raise ArgumentTypeError(f"{shown!r} is not a number from {least} to {most}")
+        return number
+
+    return convert
 
 
 def positive(text: str) -> int:

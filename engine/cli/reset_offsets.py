@@ -25,6 +25,7 @@ from engine.client.admin.requests import find_offset
 from engine.client.cluster import ClusterClient
 from engine.client.consuming.offset_lookup import EARLIEST, LATEST
 from engine.client.offset_and_metadata import OffsetAndMetadata
+from engine.config.topic import INT_MAX
 from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.model import TopicPartition
 
@@ -186,8 +187,11 @@ def partitions_of(cluster: ClusterClient, topics: Sequence[str]) -> list[TopicPa
         name, colon, numbers = text.partition(":")
         if not colon:
             found += [TopicPartition(name, each) for each in cluster.topic(name).partitions]
-        elif re.fullmatch(r"\d+(,\d+)*", numbers):
-            found += [TopicPartition(name, int(each)) for each in numbers.split(",")]
+        elif re.fullmatch(r"\d{1,20}(,\d{1,20})*", numbers):
+            wanted = [TopicPartition(name, int(each)) for each in numbers.split(",")]
+            if any(each.partition > INT_MAX for each in wanted):
+                raise UsageError(f"--topic {text}: a partition is a number from 0 to {INT_MAX}")
+            found += wanted
         else:
             raise UsageError(f"--topic {text}: not of the form orders:0,1")
     return list(dict.fromkeys(found))
@@ -249,4 +253,8 @@ def duration(text: str) -> timedelta:
     if not (match := _DURATION.fullmatch(text)):
         raise ArgumentTypeError(f"{text!r} is not of the form PnDTnHnMnS, such as PT1H30M")
     parts = {name: float(n) for name, n in match.groupdict().items() if n and name != "sign"}
-    return timedelta(**parts) * (-1 if match["sign"] == "-" else 1)
+    try:
+        return timedelta(**parts) * (-1 if match["sign"] == "-" else 1)
+    except OverflowError:
+        most = timedelta.max.days
+        raise ArgumentTypeError(f"{text!r} is too long: {most} days at most") from None

@@ -14,6 +14,7 @@ default.replication.factor.
 deprecated (zookeeper_topics.py).
 """
 
+import re
 from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Callable
 from importlib import import_module
@@ -22,12 +23,13 @@ from typing import NamedTuple
 from engine.cli.connection import connect
 from engine.cli.main import UsageError
 from engine.cli.options import (
+    SHORT_MAX,
     Options,
     add_bootstrap,
     add_choice,
     add_config,
     add_options,
-    positive,
+    bounded,
     topic_matcher,
 )
 from engine.cli.table import comma
@@ -46,6 +48,7 @@ from engine.model import TopicPartition, id_text
 
 Assignment = list[list[int]]  # for each partition its replicas, the preferred leader first
 
+FACTOR = "brokers that keep each partition"
 KEYS = "with --zookeeper, for --alter: set this key back to its default"
 OPTIONS: Options = {
     "delete-config KEY": (str, [], KEYS),
@@ -64,8 +67,8 @@ def add_arguments(parser: ArgumentParser) -> None:
         parser,
         {
             "topic T": "which one",
-            "partitions N": (positive, None, "how many"),
-            "replication-factor R": (positive, None, "brokers that keep each partition"),
+            "partitions N": (bounded(1), None, "how many"),
+            "replication-factor R": (bounded(1, SHORT_MAX), None, FACTOR),
             "replica-assignment 1:2,2:3": (_assignment, None, by_hand),
         },
     )
@@ -254,7 +257,8 @@ ACTIONS = {
 
 
 def _assignment(text: str) -> Assignment:
-    try:
-        return [[int(broker) for broker in part.split(":")] for part in text.split(",")]
-    except ValueError:
-        raise ArgumentTypeError(f"{text!r} is not of the form 1:2,2:3") from None
+    wanted = text.replace(" ", "")
+    if not re.fullmatch(r"\d+([:,]\d+)*", wanted):
+        raise ArgumentTypeError(f"{text!r} is not of the form 1:2,2:3")
+    broker_id = bounded(0)
+    return [[broker_id(broker) for broker in part.split(":")] for part in wanted.split(",")]

@@ -85,7 +85,7 @@ def test_if_exists_and_if_not_exists_make_no_fuss(shell: Shell, topic: str) -> N
             2,
             "--alter needs --partitions: the new number of partitions",
         ),
-        ("topics --create --topic a --partitions 0", 2, "'0' is not a number from 1 on"),
+        ("topics --create --topic a --partitions 0", 2, "'0' is not a number from 1 to"),
         ("topics --create --topic TOPIC", 1, "Topic 'TOPIC' already exists; with --if-not-exists"),
         ("topics --create --topic a/b", 1, 'Topic name "a/b" is illegal, it'),
         ("topics --create --topic a --replication-factor 9", 1, "Replication factor: 9 larger"),

@@ -11,6 +11,7 @@ from argparse import ArgumentParser, Namespace
 from types import SimpleNamespace
 
 from engine.cli.kraft.nodes import add_bootstrap, ask, bootstrap
+from engine.cli.options import add_options, bounded
 from engine.errors import ApiException, ErrorCode
 from engine.quorum_server.describe_quorum import CONTROLLERS
 from engine.wire.apis import Api
@@ -25,7 +26,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     gone = actions.add_parser("unregister", help="forget a broker", allow_abbrev=False)
     for each in (id, gone):
         add_bootstrap(each)
-    gone.add_argument("--id", type=int, required=True, metavar="N", help="the broker's id")
+    add_options(gone, {"id N": (bounded(0), None, "the broker's id")}, required=True)
 
 
 def run(options: Namespace) -> int:

@@ -8,13 +8,14 @@ The level of metadata.version says which records and requests a cluster may use.
 all nodes run a release that knows it.
 """
 
-from argparse import ArgumentParser, Namespace
+from argparse import ArgumentParser, ArgumentTypeError, Namespace
 from collections.abc import Iterable
 from datetime import timedelta
 from types import SimpleNamespace
 
 from engine.cli.kraft.nodes import Bootstrap, add_bootstrap, ask, bootstrap
 from engine.cli.main import FAILED, UsageError
+from engine.cli.options import SHORT_MAX, bounded
 from engine.errors import ApiException, ErrorCode
 from engine.metadata.image_tree import LEVELS
 from engine.quorum_controller.cluster_control import METADATA_VERSION
@@ -123,5 +124,8 @@ def _wanted(metadata: str | None, features: Iterable[str]) -> dict[str, int]:
             raise UsageError(f"--feature {text}: a feature is NAME=LEVEL")
         if name.strip() in found:
             raise UsageError(f"--feature {text}: it was given before")
-        found[name.strip()] = int(level)
+        try:
+            found[name.strip()] = bounded(0, SHORT_MAX)(level.strip())
+        except ArgumentTypeError as error:
+            raise UsageError(f"--feature {text}: LEVEL {error}") from error
     return found

@@ -2,11 +2,11 @@
 
 from collections.abc import Iterator
 from types import SimpleNamespace as Message
-from typing import Any
+from typing import Any, Self
 
 import pytest
 
-from engine.cli.main import main
+from engine.cli.main import INTERRUPTED, main
 from engine.errors import ErrorCode
 from engine.storage import control, records
 from engine.storage.control import ControlType, Marker
@@ -119,3 +119,42 @@ def test_the_latest_is_what_may_still_be_committed(
 def test_there_are_two_levels(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["console-consumer", "--topic", "t", "--isolation-level", "some"]) == 2
     assert "read_committed" in capsys.readouterr().err
+
+
+class TwoRecords:
+    """A consumer that gets two records; then somebody types Control-C."""
+
+    def __init__(self, config: object) -> None:
+        self._left = [b"first", b"second"]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        """Nothing is open."""
+
+    def assign(self, partitions: object) -> None:
+        """It has one anyway."""
+
+    def poll(self, timeout: float) -> Any:
+        if not self._left:
+            raise KeyboardInterrupt
+        value = self._left.pop(0)
+        return Message(error=lambda: None, value=lambda: value)
+
+    def consume(self, count: int, timeout: float) -> list[Any]:
+        return []
+
+
+@pytest.mark.parametrize("option", ["--max-messages", "--timeout-ms"])
+def test_minus_one_is_no_limit(
+    option: str,
+    broker: FakeBroker,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As in Kafka: it waits for more, until Control-C ends it."""
+    monkeypatch.setattr("engine.cli.console_consumer.Consumer", TwoRecords)
+    words = ["console-consumer", "--bootstrap-server", str(broker.address), "--topic", "t"]
+    assert main([*words, option, "-1"]) == INTERRUPTED
+    assert capsys.readouterr().out.splitlines() == ["first", "second"]
