@@ -7,7 +7,8 @@
     acls --remove --allow-principal User:alice --topic orders --force
 
 --producer allows what a producer needs on its topic (Write, Describe, Create), and on its
-transactional id; --consumer what a consumer needs (Read, Describe) and Read on its group.
+transactional id; --consumer what a consumer needs (Read, Describe) and Read on its group. With one
+of them --operation, --deny-principal and --deny-host are refused, as in Kafka.
 """
 
 import sys
@@ -57,6 +58,19 @@ OPTIONS: Options = {
 }
 PRODUCER = AclOperation.WRITE, AclOperation.DESCRIBE, AclOperation.CREATE
 CONSUMER = AclOperation.READ, AclOperation.DESCRIBE
+OF_ROLE = "operation", "deny-principal", "deny-host"  # what a role says by itself, or cannot say
+EXCLUDED = {  # an option, and those that Kafka's AclCommand does not take with it
+    "list": (
+        "producer",
+        "consumer",
+        "allow-host",
+        "allow-principal",
+        "deny-host",
+        "deny-principal",
+    ),
+    "producer": OF_ROLE,
+    "consumer": OF_ROLE,
+}
 
 Resources = list[tuple[AclResourceType, str]]
 
@@ -91,6 +105,7 @@ def run(options: Namespace) -> int:
 
 
 def _check(options: Namespace) -> None:
+    _check_together(options)
     for principal in (*options.allow_principal, *options.deny_principal, *options.principal):
         try:
             check_principal(principal)
@@ -115,6 +130,28 @@ def _check(options: Namespace) -> None:
             "You must specify one of: --allow-principal, --deny-principal when trying to add ACLs."
         )
     _operations(options)
+
+
+def _check_together(options: Namespace) -> None:
+    """Refuse the combinations that AclCommand.checkArgs refuses, in its words."""
+    named = {name.replace("_", "-") for name, value in vars(options).items() if value}
+    given = named | {options.action}
+    for used, excluded in EXCLUDED.items():
+        for other in excluded:
+            if used in given and other in given:
+                raise UsageError(f'Option "[{used}]" can\'t be used with option "[{other}]"')
+    if "principal" in given and "list" not in given:
+        raise UsageError("The --principal option is only available if --list is set")
+    if "producer" in given and "topic" not in given:
+        raise UsageError("With --producer you must specify a --topic")
+    if "idempotent" in given and "producer" not in given:
+        raise UsageError("The --idempotent option is only available if --producer is set")
+    others = given & {"cluster", "transactional-id"} if "producer" not in given else None
+    if "consumer" in given and (not {"topic", "group"} <= given or others):
+        raise UsageError(
+            "With --consumer you must specify a --topic and a --group and no --cluster or "
+            "--transactional-id option should be specified."
+        )
 
 
 def _resources(options: Namespace) -> Resources:
