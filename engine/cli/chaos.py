@@ -24,7 +24,6 @@ clients with it. The run takes until that is done, if N seconds are not enough.
 Exit status 1: something was wrong. With --data the cluster's files are kept.
 """
 
-import os
 from argparse import ArgumentParser, Namespace
 from pathlib import Path
 from types import ModuleType
@@ -89,15 +88,11 @@ def run(options: Namespace) -> int:
 
 def _check_history(path: Path) -> None:
     """A file that cannot be written is told before the run, whose verdict would be lost."""
-    why = ""
-    if path.is_dir():
-        why = "this is a directory: name a file"
-    elif not path.parent.is_dir():
-        why = f"there is no directory {path.parent}"
-    elif not os.access(path if path.exists() else path.parent, os.W_OK):
-        why = "it may not be written: name another file"
-    if why:
-        raise UsageError(f"--history {path}: {why}")
+    try:
+        path.open("a").close()
+    except OSError as error:
+        why = f"{error.strerror}; name a file in a directory that is there"
+        raise UsageError(f"--history {path} cannot be written: {why}") from error
 
 
 def chaos_run() -> ModuleType:

@@ -151,41 +151,23 @@ def _verdict(trace: Trace | QuorumTrace) -> int:
 # -- many ------------------------------------------------------------------------------------
 
 
-class Summary:
-    """What many runs have come to."""
-
-    def __init__(self) -> None:
-        self.runs = self.failed = self.simulated = 0
-        self.spent = 0.0
-
-    def add(self, outcome: RunOutcome) -> None:
-        self.runs += 1
-        self.simulated += outcome.simulated
-        self.spent += outcome.spent
-        if outcome.failure:
-            self.failed += 1
-            print(f"seed {outcome.recipe.seed}: {outcome.failure}", flush=True)
-            print(f"  {outcome.recipe.command}", flush=True)
-
-    def __str__(self) -> str:
-        minutes = self.simulated / 60_000
-        return (
-            f"{self.runs} runs, {self.failed} of them broke an invariant; {minutes:.1f} simulated "
-            f"minutes in {self.spent:.1f} s of CPU ({minutes / max(self.spent, 1e-9):.1f} a second)"
-        )
-
-
 def _many(options: Namespace) -> int:
-    """Prints the summary also if Control-C ends the runs."""
-    summary = Summary()
+    """The summary is printed also if Control-C ends the runs."""
+    failed, simulated, spent, runs = 0, 0, 0.0, 0
     try:
         for outcome in _outcomes(options):
-            summary.add(outcome)
-    except KeyboardInterrupt:
-        print(summary)
-        raise
-    print(summary)
-    return int(summary.failed > 0)
+            runs, simulated, spent = runs + 1, simulated + outcome.simulated, spent + outcome.spent
+            if outcome.failure:
+                failed += 1
+                print(f"seed {outcome.recipe.seed}: {outcome.failure}", flush=True)
+                print(f"  {outcome.recipe.command}", flush=True)
+    finally:
+        minutes = simulated / 60_000
+        print(
+            f"{runs} runs, {failed} of them broke an invariant; {minutes:.1f} simulated minutes in "
+            f"{spent:.1f} s of CPU ({minutes / max(spent, 1e-9):.1f} a second)"
+        )
+    return int(failed > 0)
 
 
 def _outcomes(options: Namespace) -> Iterator[RunOutcome]:
