@@ -122,7 +122,7 @@ TABLE = {  # by group: the modules of its commands, the help and the options of 
             "look into the metadata of a cluster without ZooKeeper, as into directories",
             "--directory lab-data/controller-1 ls /image",
         ),
-        "engine.cli.dump_log": (
+        "engine.cli.dump.dump_log": (
             "print .log, .index, .timeindex, .txnindex and .snapshot files",
             "--files orders-0/00000000000000000000.log --print-data-log",
         ),

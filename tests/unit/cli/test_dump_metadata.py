@@ -4,7 +4,7 @@ from uuid import UUID
 
 import pytest
 
-from engine.cli.dump_metadata import payload
+from engine.cli.dump.metadata import payload
 from engine.cli.main import FAILED, main
 from engine.metadata.records import brokers, security, topics
 from engine.metadata.records.framing import encode_record

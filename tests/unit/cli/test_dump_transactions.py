@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from engine.cli.dump_transactions import texts
+from engine.cli.dump.transactions import texts
 from engine.errors import ApiException
 from tests.unit.cli.handmade import Dump, batch, record, write
 

@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from engine.cli.dump_metadata import payload
+from engine.cli.dump.metadata import payload
 from engine.cli.main import FAILED, USAGE, main
 from engine.metadata.meta_properties import read_meta_properties
 from engine.metadata.records.brokers import FeatureLevelRecord

@@ -19,8 +19,8 @@ import re
 import sys
 from pathlib import Path
 
-from engine.cli import dump_files, dump_indexes
-from engine.cli.dump_files import DumpReport
+from engine.cli.dump import files, indexes
+from engine.cli.dump.files import DumpReport
 from engine.cli.main import to_stderr
 from engine.cli.options import Options, add_options
 from engine.errors import ApiException
@@ -44,8 +44,8 @@ OPTIONS: Options = {
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    files = "the files to print, with commas or blanks between them"
-    add_options(parser, {"files FILE": files}, required=True, nargs="+")
+    help = "the files to print, with commas or blanks between them"
+    add_options(parser, {"files FILE": help}, required=True, nargs="+")
     add_options(parser, OPTIONS)
 
 
@@ -70,12 +70,12 @@ def _dump(path: Path, options: argparse.Namespace, report: DumpReport) -> None:
         )
         return
     dump = {
-        ".log": dump_files.dump_log,
-        ".checkpoint": dump_files.dump_log,
-        ".index": dump_indexes.dump_index,
-        ".timeindex": dump_indexes.dump_time_index,
-        ".txnindex": dump_files.dump_aborted,
-        ".snapshot": dump_files.dump_snapshot,
+        ".log": files.dump_log,
+        ".checkpoint": files.dump_log,
+        ".index": indexes.dump_index,
+        ".timeindex": indexes.dump_time_index,
+        ".txnindex": files.dump_aborted,
+        ".snapshot": files.dump_snapshot,
     }[match[1] or match[2]]
     try:
         dump(path, options, report)

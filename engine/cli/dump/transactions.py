@@ -8,7 +8,7 @@
 Kafka has the partitions in no particular order; here they are sorted.
 """
 
-from engine.cli.dump_offsets import TOMBSTONE
+from engine.cli.dump.offsets import TOMBSTONE
 from engine.coordinator.transactions.records import (
     TRANSACTION_STATE_TOPIC,
     decode_key,

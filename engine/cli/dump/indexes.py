@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 
-from engine.cli.dump_files import DumpReport, headers
+from engine.cli.dump.files import DumpReport, headers
 from engine.storage import index
 from engine.storage.batch import NO_TIMESTAMP
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from struct import Struct
 
-from engine.cli import dump_metadata, dump_offsets, dump_transactions
+from engine.cli.dump import metadata, offsets, transactions
 from engine.errors import ApiException
 from engine.storage import aborted, control, producers, records
 from engine.storage.batch import HEADER_SIZE, MAGIC, NO_SEQUENCE, Header, crc_ok
@@ -131,11 +131,11 @@ def _record_line(record: Record, header: Header, position: int, options: argpars
     if not options.skip_record_metadata:
         parts.append(_metadata(record, header, position))
         if header.is_control:
-            is_quorums = dump_metadata.is_quorums(record)
-            parts.append(dump_metadata.control_text(record) if is_quorums else _marker(record))
+            is_quorums = metadata.is_quorums(record)
+            parts.append(metadata.control_text(record) if is_quorums else _marker(record))
     decoder = _decoder(options)
     if options.cluster_metadata_decoder and not header.is_control:
-        parts.append(f"payload: {dump_metadata.payload(record)}")
+        parts.append(f"payload: {metadata.payload(record)}")
     elif decoder is not None and not header.is_control:
         key, value = decoder(record.key, record.value)
         parts += (f"key: {shown(key.encode())}", f"payload: {shown(value.encode())}")
@@ -150,8 +150,8 @@ def _record_line(record: Record, header: Header, position: int, options: argpars
 def _decoder(options: argparse.Namespace) -> Decoder | None:
     """The decoder of keys and values, if one was given."""
     if options.offsets_decoder:
-        return dump_offsets.texts
-    return dump_transactions.texts if options.transaction_log_decoder else None
+        return offsets.texts
+    return transactions.texts if options.transaction_log_decoder else None
 
 
 def _metadata(record: Record, header: Header, position: int) -> str:

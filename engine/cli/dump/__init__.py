@@ -1,0 +1,1 @@
+"""`dump-log`: the files of a partition as text; one module a kind of file, or of records."""
