@@ -1,10 +1,14 @@
 """`topics --describe`: which partitions are shown, and how one looks that is being moved."""
 
+from argparse import Namespace
 from collections.abc import Iterator
+from typing import cast
 
 import pytest
 
+from engine.cli import zookeeper_topics
 from engine.cli.options import topic_matcher
+from engine.cli.zookeeper_session import ZnodeClient
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
 from engine.wire.apis import Api
@@ -142,3 +146,19 @@ def test_an_empty_topic_deletes_none(
     assert cluster.run("topics --delete", "--topic", "") == 1
     assert complaint(capsys) == "there is no topic '' in this cluster; there is one other"
     assert not cluster.broker.requests(Api.DELETE_TOPICS)
+
+
+class Znodes:
+    """A ZooKeeper with two topics; whoever creates a znode there deletes one."""
+
+    def children(self, path: str) -> list[str]:
+        return ["lines", "orders"]
+
+    def create(self, path: str) -> bool:
+        raise AssertionError(path)
+
+
+def test_an_empty_topic_deletes_none_by_its_znode_either() -> None:
+    options = Namespace(topic="", exclude_internal=False, if_exists=False)
+    with pytest.raises(ApiException, match="Topic '' does not exist as expected"):
+        zookeeper_topics.ACTIONS["delete"](cast(ZnodeClient, Znodes()), options)
