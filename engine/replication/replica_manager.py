@@ -49,9 +49,7 @@ from engine.storage.files import Buffer
 from engine.storage.log import Appended, Emit
 from engine.storage.partition_name import parse_name
 
-# also on a simulated log
-enforce_retention: Callable[[Any, int, int], int] = retention.enforce
-enforce_start: Callable[[Any, int, int], int] = retention.enforce_start
+of_any_log: Any = retention  # also of a simulated one
 
 
 class ReplicaManager:
@@ -397,7 +395,7 @@ class ReplicaManager:
         now = self.now()
         with self.logs.guard(topic_partition):
             log.advance_start(before, now)
-            enforce_start(log, now, partition.high_watermark)
+            of_any_log.enforce_start(log, now, partition.high_watermark)
         self._notify(topic_partition)
         return log.start_offset
 
@@ -497,7 +495,7 @@ class ReplicaManager:
     def enforce_retention(self) -> None:
         def enforce(log: PartitionLog) -> None:
             if (partition := self.partitions.get(log.partition)) is not None:
-                enforce_retention(log, self.now(), partition.high_watermark)
+                of_any_log.enforce(log, self.now(), partition.high_watermark)
 
         self.logs.each(enforce)
 

@@ -101,8 +101,12 @@ async def real(script, address):
         if how == CLOSE:
             await clients[who].close()
             return await begin(who)
+        ended = clients[who].session_id
         await asyncio.to_thread(end_copy, address, clients[who])
-        while (event := await events[who].get()).state is not SessionState.CONNECTED:
+        # The copy takes the session away for a moment, and the client may connect to it again.
+        while (event := await events[who].get()).state is not SessionState.CONNECTED or (
+            event.session_id == ended
+        ):
             pass
         heard[who].begins(event.session_id)
 
