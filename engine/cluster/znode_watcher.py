@@ -27,7 +27,7 @@ from typing import Any
 from kazoo.client import KazooClient
 from kazoo.exceptions import KazooException, NoNodeError, UnimplementedError
 from kazoo.handlers.threading import KazooTimeoutError
-from kazoo.protocol.states import EventType, KazooState, WatchedEvent, ZnodeStat
+from kazoo.protocol.states import Callback, EventType, KazooState, WatchedEvent, ZnodeStat
 
 from engine.cluster.state import now
 from engine.cluster.znode_changes import ChangeKind, ZnodeChange, ZnodeState, ZnodeTree, child
@@ -158,8 +158,16 @@ class ZnodeWatcher:
             if answer is not None:
                 # A watch that was triggered is gone from the answer: who was notified counts first.
                 self._kazoo.exists("/")
+                self._await_notifications()
                 self._follow()
                 self._tree.watched(self._watches(answer), now())
+
+    def _await_notifications(self) -> None:
+        """kazoo has a thread for notifications and another for answers: wait for the first one."""
+        done = threading.Event()
+        self._kazoo.handler.dispatch_callback(Callback("watch", done.set, ()))
+        if not done.wait(ANSWER_WAIT_S):
+            raise KazooTimeoutError
 
     def _begin(self) -> None:
         """Watch the tree, and only then read it, so that no change is missed."""

@@ -1,5 +1,6 @@
 """What ZooKeeper tells of its tree, beside what a broker's death does to it."""
 
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -114,6 +115,29 @@ def test_the_controller_dies_and_all_others_are_reported(cluster, truth):
     )
     assert ControllerInfo.decode(new.znode.data.encode()).broker_id != controller
     cluster.restart(controller)
+
+
+def test_who_was_notified_counts_before_who_watches_now(server, kazoo, monkeypatch):
+    """Also if the thread of the notifications is late."""
+    arrive = ZnodeWatcher._notify
+
+    def late(watcher, event):
+        time.sleep(0.5)
+        arrive(watcher, event)
+
+    monkeypatch.setattr(ZnodeWatcher, "_notify", late)
+    look, session = ZnodeWatcher(server.address), kazoo.client_id[0]
+    try:
+        kazoo.create("/watched")
+        kazoo.exists("/watched", watch=lambda event: None)
+        after(look, 0, lambda it: it.path == "/watched" and it.session == session)
+        number = len(look.changes())
+        kazoo.delete("/watched")
+        look._due = 0.0  # it asks now who watches
+        gone = after(look, number, lambda it: it.path == "/watched")
+        assert (gone.kind, gone.notified) == (ChangeKind.DELETED, (session,))
+    finally:
+        look.close()
 
 
 def test_nobody_sees_our_own_session(cluster):

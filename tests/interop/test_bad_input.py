@@ -241,13 +241,14 @@ def test_more_than_a_topic_can_have_is_refused(cluster, client, topic):
 def test_more_than_a_znode_can_hold_is_refused(cluster, client, topic):
     """A znode ends at a megabyte, and ZooKeeper hangs up on whoever sends more. Without it, a value
     ends at 32,767 bytes."""
-    name, more = "follower.replication.throttled.replicas", ",".join(["1:1"] * 8_000)
-    append = Message(name=name, config_operation=2, value=more)
-    resource = Message(resource_type=2, resource_name=topic, configs=(append,))
-    request = Message(resources=(resource,), validate_only=False)
+    name = "follower.replication.throttled.replicas"
 
     def answers():
-        for _ in range(36):
+        for broker in range(36):
+            more = ",".join(f"{partition}:{broker}" for partition in range(4_000))
+            append = Message(name=name, config_operation=2, value=more)
+            resource = Message(resource_type=2, resource_name=topic, configs=(append,))
+            request = Message(resources=(resource,), validate_only=False)
             yield client.ask(Api.INCREMENTAL_ALTER_CONFIGS, request).responses[0].error_code
 
     what = "maximum value size" if cluster.is_kraft else "more than a ZooKeeper node can hold"

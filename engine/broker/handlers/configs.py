@@ -119,7 +119,8 @@ def _operate(
                 )
             old = _items(values.get(key.name, printed(key.default)))
             named = _items(change.value)
-            kept = [item for item in old if item not in named]
+            gone = set(named)
+            kept = [item for item in old if item not in gone]
             added = [*old, *named]
             if by_controller:
                 added = list(dict.fromkeys(added))
