@@ -41,7 +41,9 @@ def another_leader(cluster: Cluster, topic: str) -> Check:
         if found.leader in (-1, first):
             return f"{topic} is led by {'nobody' if found.leader < 0 else f'broker {first}'}"
         members = " and ".join(f"broker {each}" for each in sorted(found.isr))
-        return "" if len(found.isr) == 3 else f"in sync is only {members}"
+        if len(found.isr) < 3:
+            return f"in sync is only {members}"
+        return f"broker {first} is stopping" if _stops(first, topic, events) else ""
 
     return Check(
         f"Somebody else than broker {first} leads {topic}, and all three replicas are in sync",
@@ -72,6 +74,17 @@ def quiet_leaver(cluster: Cluster, topic: str) -> Check:
         left,
         hint="Nobody lags where nothing is written. And a link has two ends: which one must stay?",
     )
+
+
+def _stops(broker: int, topic: str, events: Sequence[ClusterEvent]) -> bool:
+    """Whether it has handed its leadership over to stop, and was not started again: it may be in
+    sync for a moment more."""
+    for event in reversed(events):
+        if event.kind == "broker.started" and event.data["broker"] == broker:
+            return False
+        if event.kind == "leader.elected" and _about(event, topic):
+            return bool(event.data["reason"] == "shutdown")
+    return False
 
 
 def _about(event: ClusterEvent, topic: str) -> bool:

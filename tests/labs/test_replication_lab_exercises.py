@@ -9,7 +9,8 @@ import pytest
 
 from engine import Cluster
 from engine.cluster.event_stream import ClusterEvent
-from engine.cluster.state import ClusterState, ControllerState, Status
+from engine.cluster.state import ClusterState, ControllerState, PartitionState, Status
+from engine.model import TopicPartition
 from tests.interop.watch import until
 
 # -- the exercises: code ---------------------------------------------------------------------
@@ -90,6 +91,34 @@ def test_a_replica_leaves_and_is_back_without_the_end_of_a_session_in_both_modes
     events += [ClusterEvent(it, 0, None, data, at) for at, (it, data) in enumerate(story, 1)]
     assert check.check() is not ended
     assert ended == check.missing.startswith("a broker's session has ended")
+
+
+STOPPED = ("leader.elected", {"topic": "led", "reason": "shutdown"})
+
+
+@pytest.mark.parametrize(
+    ("then", "passed"),
+    [
+        ([STOPPED], False),
+        ([STOPPED, ("broker.started", {"broker": 2})], False),
+        ([STOPPED, ("broker.started", {"broker": 1})], True),
+        ([("leader.elected", {"topic": "led", "reason": "offline"})], True),
+        ([STOPPED, ("leader.elected", {"topic": "led", "reason": "offline"})], True),
+    ],
+)
+def test_a_leader_that_is_stopping_may_be_in_sync_for_a_moment_more(
+    then: list[tuple[str, dict[str, Any]]], passed: bool
+) -> None:
+    """It follows the new leader until its connections are closed."""
+    place = TopicPartition("led", 0)
+    states = {place: PartitionState(1, 0, (1, 2, 3), (1, 2, 3), {}, {})}
+    events = list[ClusterEvent]()
+    cluster = SimpleNamespace(state=lambda: ClusterState(0, 2, {}, states), events=lambda: events)
+    check = lab("replication.exercises").another_leader(cluster, "led")
+    states[place] = PartitionState(2, 1, (2, 3, 1), (1, 2, 3), {}, {})
+    events += [ClusterEvent(it, 0, None, data, at) for at, (it, data) in enumerate(then, 1)]
+    assert check.check() is passed
+    assert passed or check.missing == "broker 1 is stopping"
 
 
 # -- the exercises: the cluster ---------------------------------------------------------------
