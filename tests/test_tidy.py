@@ -48,8 +48,8 @@ GROUP_LINES = {
     # 10 the names that the package offers, in a list that a type checker reads, 5 wake what
     # waits for a broker that has died, 1 is a longer wait for ZooKeeper, 2 let it keep its port,
     # 11 let it flush only where its data is to stay, 1 stops a closing client's watches. 116 refuse
-    # options and numbers that Kafka's tools refuse, and tell of records that are not taken; 24 more
-    # are what a quorum's controller checks itself, 7 wait for notifications of znodes.
+    # options and numbers that Kafka's tools refuse, and tell of records that are not taken; 31 are
+    # what a quorum's controller checks itself, and a wait for the notifications of znodes.
     ("engine",): 49_928,
     # 1,840 for fifteen challenges, in which a learner's rule takes the engine's place: seven of
     # them bring cases of their own. 940 for storms over a quorum of controllers.

@@ -146,7 +146,7 @@ def fence(chance: Random, size: int) -> DrawnCase:
 def sequences(chance: Random, size: int) -> DrawnCase:
     """A producer that is new, goes on, repeats itself, leaves a gap, or has a newer epoch."""
     kind = chance.choice(("newer gap", "again", "again", "old", "gap", "next", "newer"))
-    stored = tuple(batches(chance, kind != "next", min(size, STORED)))
+    stored = tuple(batches(chance, int(kind != "next"), min(size, STORED)))
     follows = stored[-1][1] + 1 if stored else 0
     first = {"next": follows, "gap": follows + chance.randint(1, 3), "newer": 0}.get(kind, 1)
     last, right = first + chance.randint(0, 2), -1 if kind in ("next", "newer") else -2
