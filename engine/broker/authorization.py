@@ -128,6 +128,10 @@ def _group(metadata: Metadata, row: Any) -> AclResource:
     return AclResource(GROUP, row)
 
 
+def _transaction(metadata: Metadata, row: Any) -> AclResource:
+    return AclResource(AclResourceType.TRANSACTIONAL_ID, row)
+
+
 def _configured(metadata: Metadata, row: Any) -> AclResource:
     """A topic, or the cluster: a broker, or its loggers."""
     if row.resource_type == TOPIC_CONFIG:
@@ -241,6 +245,20 @@ def _offsets(access: Access, request: Any, response: Any) -> Any:
     return replace(response, topics=_visible(access, response.topics))
 
 
+def _listed_transactions(access: Access, request: Any, response: Any) -> Any:
+    ids = AclResourceType.TRANSACTIONAL_ID, "transactional_id"
+    return replace(response, transaction_states=_visible(access, response.transaction_states, *ids))
+
+
+def _transactions(access: Access, request: Any, response: Any) -> Any:
+    """With the partitions of those topics that the client may describe."""
+    states = (
+        replace(each, topics=_visible(access, each.topics, name="topic"))
+        for each in response.transaction_states
+    )
+    return replace(response, transaction_states=tuple(states))
+
+
 def _created(access: Access, request: Any, response: Any) -> Any:
     """The configuration of a new topic, for those who may describe it."""
     return replace(response, topics=tuple(_created_topic(access, it) for it in response.topics))
@@ -327,6 +345,11 @@ GUARDS: dict[ApiKey, Guard] = {
     Api.UPDATE_FEATURES: Guard(on_cluster(ALTER)),
     KRaftApi.DESCRIBE_QUORUM: Guard(on_cluster(DESCRIBE)),
     KRaftApi.UNREGISTER_BROKER: Guard(on_cluster(ALTER)),
+    KRaftApi.DESCRIBE_TRANSACTIONS: Guard(
+        rows=GuardedRows(DESCRIBE, "transactional_ids", "transaction_states", _transaction),
+        shown=_transactions,
+    ),
+    KRaftApi.LIST_TRANSACTIONS: Guard(shown=_listed_transactions),
     Api.DESCRIBE_CLUSTER: Guard(shown=_cluster_operations),
     Api.DESCRIBE_PRODUCERS: Guard(rows=GuardedRows(READ)),
 }
@@ -391,7 +414,7 @@ class AuthHelper:
         for operation, resource in guard.needs(request):
             if not access.allows(operation, resource):
                 return refused(call, request, access.error(resource))
-        if access.api is Api.INIT_PRODUCER_ID and not _may_be_idempotent(access, request):
+        if access.api == Api.INIT_PRODUCER_ID and not _may_be_idempotent(access, request):
             return refused(call, request, access.error(CLUSTER))
         rows = guard.rows
         listed = "topic_names" if hasattr(request, "topic_names") else rows.request if rows else ""
@@ -400,7 +423,7 @@ class AuthHelper:
             return guard.shown(access, request, await handler(call, request))
         creates = self.auto_creates and getattr(request, "allow_auto_topic_creation", False)
         permitted, errors = _split(access, rows, given, creates)
-        if errors and access.api is Api.ADD_PARTITIONS_TO_TXN:  # all of them or none
+        if errors and access.api == Api.ADD_PARTITIONS_TO_TXN:  # all of them or none
             error = ApiException(ErrorCode.operation_not_attempted)
             errors += [(row, error) for row in permitted]
             permitted = []
@@ -409,12 +432,12 @@ class AuthHelper:
             for it, error in errors
             for row in refused_rows(access.api, rows.response, [it], error)
         )
-        if permitted or access.api is Api.METADATA:  # which has the brokers, too
+        if permitted or access.api == Api.METADATA:  # which has the brokers, too
             kept = replace(request, **{listed: tuple(permitted)})
             response = guard.shown(access, request, await handler(call, kept))
         else:
             response = refusal(access.api, request, ApiException(ErrorCode.none))
-        if denied and access.api is Api.PRODUCE and request.acks == 0:
+        if denied and access.api == Api.PRODUCE and request.acks == 0:
             raise Malformed(f"acks=0 allows no response to: {errors[0][1]}")
         if not denied:
             return response
@@ -460,7 +483,7 @@ def _may_be_idempotent(access: Access, request: Any) -> bool:
 def refused(call: Call, request: Any, error: ApiException) -> Any:
     """The response to a request of which nothing is served, with the error where Kafka puts it."""
     api = call.api
-    if api is Api.PRODUCE and request.acks == 0:
+    if api == Api.PRODUCE and request.acks == 0:
         raise Malformed(f"acks=0 allows no response to: {error}")
     response = refusal(api, request, error)
     if api == Api.FETCH and error.code not in SESSION_ERRORS and request.session_epoch <= 0:
@@ -472,7 +495,7 @@ def refused(call: Call, request: Any, error: ApiException) -> Any:
     if api in NAMED_BELOW:
         rows = dict.fromkeys(NAMED_BELOW[api](request))
         return replace(response, results=refused_rows(api, "results", rows, error))
-    if api is Api.LEAVE_GROUP or (api is Api.OFFSET_FETCH and call.version >= GROUP_ERROR_SINCE):
-        listed = "members" if api is Api.LEAVE_GROUP else "topics"
+    if api == Api.LEAVE_GROUP or (api == Api.OFFSET_FETCH and call.version >= GROUP_ERROR_SINCE):
+        listed = "members" if api == Api.LEAVE_GROUP else "topics"
         return replace(response, **{listed: ()})  # the error is that of the group
     return response

@@ -10,7 +10,7 @@ disconnected, as by Kafka. A newer client may send an ApiVersions request in an 
 gets an error in version 0, and sends an older one.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from itertools import compress
 from time import time_ns
@@ -82,7 +82,7 @@ def handlers_of(broker: Broker, of_mode: Mapping[ApiKey, Handler]) -> dict[ApiKe
     handle in another way."""
     handlers: dict[ApiKey, Handler] = _of_clients(broker)
     handlers |= dict.fromkeys(ADMINISTRATION, _Administration(broker).handle)
-    handlers |= of_mode
+    handlers = {api: it for api, it in {**handlers, **of_mode}.items() if api in broker.apis}
     every = broker.served({*handlers, Api.API_VERSIONS})
     return {Api.API_VERSIONS: partial(versions.handle, every), **handlers}
 
@@ -130,6 +130,7 @@ def _of_clients(broker: Broker) -> dict[ApiKey, Handler]:
 
 
 FETCH = int(Api.FETCH)
+Newer = Callable[[Broker, Mapping[int, Handler]], Mapping[int, Handler]]
 
 
 class _Administration:
@@ -164,9 +165,13 @@ def old_handlers_of(broker: Broker) -> dict[Api, Handler]:
 
 
 class Dispatcher:
-    def __init__(self, broker: Broker, handlers: Mapping[ApiKey, Handler]) -> None:
+    def __init__(
+        self, broker: Broker, handlers: Mapping[ApiKey, Handler], newer: Newer = lambda *_: {}
+    ) -> None:
+        """`newer`: handlers of newer versions, in front of those that authorize and serve."""
         guarded = broker.auth.guarded
         self._handlers = {int(api): guarded(handler) for api, handler in handlers.items()}
+        self._handlers |= newer(broker, self._handlers)
         self._old = {int(api): guarded(handler) for api, handler in old_handlers_of(broker).items()}
         self._last_old = {int(api): version for api, version in old_versions.LAST.items()}
         self._broker = broker

@@ -29,6 +29,7 @@ from engine.broker.debug.debug_server import DebugServer
 from engine.broker.dispatch import Dispatcher
 from engine.broker.events import Ring
 from engine.broker.kraft.mode import KRaftMode
+from engine.broker.kraft.newer_versions import put_down
 from engine.broker.kraft.observer import open_observer
 from engine.broker.kraft.quorum_node import NodeContext, OpenQuorum
 from engine.broker.metadata_source import MetadataSource, SourceContext
@@ -133,7 +134,8 @@ class Environment:
         return KRAFT_APIS if isinstance(self.config, KRaftBrokerConfig) else APIS
 
     def server(self, broker: Broker, handlers: Mapping[ApiKey, Handler]) -> ServerSetup:
-        dispatcher, connections = Dispatcher(broker, handlers), set[Connection]()
+        newer = [put_down] if isinstance(self.config, KRaftBrokerConfig) else []
+        dispatcher, connections = Dispatcher(broker, handlers, *newer), set[Connection]()
         handle: Handle = dispatcher.handle
         metrics = None
         if self.config.prometheus_port is not None:

@@ -24,6 +24,7 @@ from engine.security.acls import (
     CLUSTER_NAME,
     PATTERNS,
     SUPPORTED,
+    TOKENS,
     WILDCARD,
     AccessControlEntry,
     AclBinding,
@@ -189,10 +190,10 @@ def _operations(options: Namespace) -> dict[AclResourceType, tuple[AclOperation,
 
 
 def _operation(text: str) -> AclOperation:
-    found = AclOperation.named(text)
-    if found in (AclOperation.UNKNOWN, AclOperation.ANY):
-        known = ", ".join(it.title for it in list(AclOperation)[2:])
-        raise UsageError(f"--operation {text}: there is no such operation, only {known}")
+    found, known = AclOperation.named(text), [*AclOperation][2 : -len(TOKENS)]
+    if found not in known:
+        names = ", ".join(it.title for it in known)
+        raise UsageError(f"--operation {text}: there is no such operation, only {names}")
     return found
 
 

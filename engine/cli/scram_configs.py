@@ -22,6 +22,7 @@ from engine.client.admin.security_values import (
     UserScramCredentialUpsertion,
 )
 from engine.client.cluster import ClusterClient
+from engine.config.quorum import NO_CREDENTIALS
 from engine.errors import ApiException, ErrorCode
 from engine.security.scram import MIN_ITERATIONS, NUMBERS
 
@@ -76,15 +77,23 @@ def _upsertion(user: str, mechanism: str, text: str) -> UserScramCredentialUpser
 
 
 def alter(cluster: ClusterClient, altered: list[UserScramCredentialAlteration]) -> None:
-    alter_user(cluster, altered)
+    try:
+        alter_user(cluster, altered)
+    except ApiException as error:
+        if error.code is not ErrorCode.unsupported_version:
+            raise
+        raise ApiException(error.code, f"{error.message}: {NO_CREDENTIALS}") from error
     print(f"Completed updating config for user {altered[0].user}.")
 
 
 def describe(cluster: ClusterClient, names: Sequence[str]) -> None:
-    """Of this user, or of all that have credentials; a user without any is no error."""
+    """Of this user, or of all that have credentials; a user without any is no error. A cluster
+    without ZooKeeper has none."""
     try:
         found = describe_users(cluster, names or None)
     except ApiException as error:
+        if error.code is ErrorCode.unsupported_version:
+            return
         if error.code is not ErrorCode.resource_not_found:
             raise
         what = f"SCRAM credential configs for user-principal '{names[0]}'"

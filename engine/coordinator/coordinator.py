@@ -38,7 +38,7 @@ class Handler(NamedTuple):
 
 
 class Coordinator(ABC):
-    handlers: Mapping[type, Handler]  # by the class of the request
+    handlers: Mapping[str, Handler]  # by the API's name: "JoinGroup", in any version
     # The regular checks of all groups or transactions, each with its interval in ms.
     checks: Mapping[AlarmKind, Interval]
 
@@ -86,12 +86,12 @@ class Coordinator(ABC):
     # -- requests, results and time ----------------------------------------------------------
 
     def handle(self, request: Any, caller: Caller, now: int) -> list[Effect]:
-        kind = next(each for each in type(request).__mro__ if each in self.handlers)
-        handler = self.handlers[kind]
+        names = (each.__name__.removesuffix("Request") for each in type(request).__mro__)
+        handler = next(self.handlers[each] for each in names if each in self.handlers)
         try:
             response = handler.handle(self._partitions, request, caller, now)
         except ApiException as error:
-            assert handler.refuse is not None, f"{kind.__name__} reports errors part by part"
+            assert handler.refuse is not None, f"{type(request)} reports errors part by part"
             response = handler.refuse(request, caller, error.code)
         if response is not None:
             self._context.reply(caller, response)

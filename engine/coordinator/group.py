@@ -131,7 +131,7 @@ class Group:
             again = ErrorCode.rebalance_in_progress
             self._answer_join(member, responses.not_joined(member.joining, id, again), now)
         member.joining, member.protocols = caller, protocols
-        self._rebalance(f"{id} joins again", now)
+        self._rebalance(f"{id} joins again{responses.said(request)}", now)
         return None
 
     def _check_size(self, id: str, now: int) -> None:
@@ -171,7 +171,7 @@ class Group:
         self._has_grown |= self.state is PREPARING and self.generation == 0
         self.members.add(member, request.protocol_type)
         self._report_member(member, "joined", now)
-        self._rebalance(f"{id} joins", now)
+        self._rebalance(f"{id} joins{responses.said(request)}", now)
         return None
 
     def _new_id(self, name: str) -> str:
@@ -183,9 +183,7 @@ class Group:
         """A static member has restarted, and does not know its member id.
 
         A stable group stays stable if it would choose the same protocol again, even if the member
-        subscribes to other topics now (as in 2.8). The response names the leader as it was
-        before. If that was this member, it must not assign partitions: no member would ask for
-        what it assigned.
+        subscribes to other topics now (as in 2.8).
         """
         leader = self.members.leader
         self._refuse(member, ErrorCode.fenced_instance_id, now)
@@ -200,11 +198,10 @@ class Group:
             if member.joining is not caller:
                 return  # a rebalance has answered it since
             if error == ErrorCode.none:
-                response = responses.joined(self.members, member.id, self.generation, leader)
+                answer = responses.is_back(caller, self.members, member.id, self.generation, leader)
             else:
-                error = WRITE_ERRORS.get(error, error)
-                response = responses.not_joined(caller, NO_MEMBER, error)
-            self._answer_join(member, response, now)
+                answer = responses.not_joined(caller, NO_MEMBER, WRITE_ERRORS.get(error, error))
+            self._answer_join(member, answer, now)
 
         if self.state is STABLE and self.members.vote() == self.members.protocol:
             assignments = {each.id: each.assignment for each in self.members.values()}
@@ -363,14 +360,15 @@ class Group:
         if self.state is PREPARING:
             raise ApiException(ErrorCode.rebalance_in_progress, f"join {self.id} again")
 
-    def leave(self, member_id: str, instance_id: str | None, now: int) -> None:
+    def leave(self, member_id: str, instance_id: str | None, said: str, now: int) -> None:
         """LeaveGroup. An administrator may remove a static member by its instance id alone."""
         if member_id in self.pending:
             self._forget_pending(member_id, now)
             return
         member = self.members.static(instance_id) if member_id == NO_MEMBER else None
         member = member or self.members.find(member_id, instance_id)
-        self._remove_and_rebalance(member, "left", now)
+        self._remove(member, "left", now)
+        self._rebalance(f"{member.id} left{said}", now)
 
     def on_alarm(self, alarm: Alarm, now: int) -> None:
         match alarm.kind:

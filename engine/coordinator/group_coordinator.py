@@ -12,17 +12,7 @@ Invariant: offsets that belong to a transaction (KIP-98) are visible once it is 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kio.schema.delete_groups.v2.request import DeleteGroupsRequest
-from kio.schema.describe_groups.v5.request import DescribeGroupsRequest
-from kio.schema.heartbeat.v4.request import HeartbeatRequest
-from kio.schema.join_group.v7.request import JoinGroupRequest
-from kio.schema.leave_group.v4.request import LeaveGroupRequest, MemberIdentity
-from kio.schema.list_groups.v4.request import ListGroupsRequest
-from kio.schema.offset_commit.v8 import request as commit_v8
-from kio.schema.offset_delete.v0.request import OffsetDeleteRequest
-from kio.schema.offset_fetch.v7.request import OffsetFetchRequest
-from kio.schema.sync_group.v5.request import SyncGroupRequest
-from kio.schema.txn_offset_commit.v3.request import TxnOffsetCommitRequest
+from kio.schema.leave_group.v4.request import MemberIdentity
 
 from engine.config import BrokerConfig
 from engine.coordinator import group_admin, offset_commits, responses
@@ -35,10 +25,7 @@ from engine.coordinator.responses import NO_MEMBER
 from engine.coordinator.timers import AlarmKind
 from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.model import Event, TopicPartition
-from engine.wire.names import named
 from engine.wire.primitives import milliseconds
-
-OffsetCommitRequest: Any = named(commit_v8.OffsetCommitRequest)
 
 MAX_NAME_BYTES = MAX_STRING_BYTES - 100  # a suffix is added to a name
 
@@ -106,7 +93,8 @@ def _leave(group: Group | None, member: Any, now: int) -> ErrorCode:
     try:
         if group is None:
             raise _unknown_member(member.member_id)
-        group.leave(member.member_id, member.group_instance_id, now)
+        said = responses.said(member)
+        group.leave(member.member_id, member.group_instance_id, said, now)
     except ApiException as error:
         return error.code
     return ErrorCode.none
@@ -119,20 +107,20 @@ def _unknown_member(id: str) -> ApiException:
 # -- all requests ----------------------------------------------------------------------------------
 
 
-HANDLERS: Mapping[type, Handler] = {
-    JoinGroupRequest: Handler(join, join_refused),
-    SyncGroupRequest: Handler(sync, sync_refused),
-    HeartbeatRequest: Handler(heartbeat, heartbeat_refused),
-    LeaveGroupRequest: Handler(leave, lambda it, caller, code: responses.not_left(code)),
-    OffsetCommitRequest: Handler(offset_commits.commit),
-    TxnOffsetCommitRequest: Handler(offset_commits.commit_in_transaction),
-    OffsetFetchRequest: Handler(offset_commits.fetch, offset_commits.not_fetched),
-    OffsetDeleteRequest: Handler(
+HANDLERS: Mapping[str, Handler] = {
+    "JoinGroup": Handler(join, join_refused),
+    "SyncGroup": Handler(sync, sync_refused),
+    "Heartbeat": Handler(heartbeat, heartbeat_refused),
+    "LeaveGroup": Handler(leave, lambda it, caller, code: responses.not_left(code)),
+    "OffsetCommit": Handler(offset_commits.commit),
+    "TxnOffsetCommit": Handler(offset_commits.commit_in_transaction),
+    "OffsetFetch": Handler(offset_commits.fetch, offset_commits.not_fetched),
+    "OffsetDelete": Handler(
         offset_commits.delete, lambda it, caller, code: offset_commits.with_codes({}, code)
     ),
-    ListGroupsRequest: Handler(group_admin.list_groups),
-    DescribeGroupsRequest: Handler(group_admin.describe),
-    DeleteGroupsRequest: Handler(group_admin.delete),
+    "ListGroups": Handler(group_admin.list_groups),
+    "DescribeGroups": Handler(group_admin.describe),
+    "DeleteGroups": Handler(group_admin.delete),
 }
 
 

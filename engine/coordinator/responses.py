@@ -9,7 +9,7 @@ from enum import Enum
 from typing import Any
 
 from kio.schema.heartbeat.v4.response import HeartbeatResponse
-from kio.schema.join_group.v7.response import JoinGroupResponse, JoinGroupResponseMember
+from kio.schema.join_group.v9.response import JoinGroupResponse, JoinGroupResponseMember
 from kio.schema.leave_group.v4.response import LeaveGroupResponse, MemberResponse
 from kio.schema.sync_group.v5.response import SyncGroupResponse
 
@@ -20,6 +20,7 @@ from engine.wire.primitives import NO_THROTTLE
 
 NO_MEMBER = ""  # the id of a member that has none yet
 NO_GENERATION = -1
+LONGEST_REASON = 255  # characters that a client sends, by KIP-800
 
 
 class FirstVersion(Enum):
@@ -27,6 +28,7 @@ class FirstVersion(Enum):
 
     MEMBER_ID_REQUIRED = "JoinGroup", 4  # the client gets a member id first, and joins with it
     NO_PROTOCOL = "JoinGroup", 7  # an error comes without a protocol, not with an empty one
+    SKIPPED_ASSIGNMENT = "JoinGroup", 9  # a leader that is back is told to assign nothing
     NAMED_PROTOCOL = "SyncGroup", 5  # the client names the protocol that it expects
     LEAVING_TOGETHER = "LeaveGroup", 3  # several members, each with its own error
     ERROR_OF_THE_GROUP = "OffsetFetch", 2  # one field for it, instead of one for each partition
@@ -38,7 +40,26 @@ def knows(caller: Caller, feature: FirstVersion) -> bool:
     return caller.version >= version
 
 
-def joined(members: Members, member_id: str, generation: int, leader: str | None = None) -> Any:
+def said(request: Any) -> str:
+    """Why a member joins or leaves, in its own words; clients tell it since JoinGroup 8."""
+    reason = getattr(request, "reason", None)
+    return f": {reason[:LONGEST_REASON]}" if reason else ""
+
+
+def is_back(
+    caller: Caller, members: Members, member_id: str, generation: int, leader: str | None
+) -> Any:
+    """A static member has restarted in a stable group. If it leads, it must not assign partitions:
+    no member would ask for what it assigned. Since JoinGroup 9 it is told so. To an older one the
+    response names the leader as it was before, by an id that it does not have any more."""
+    if not knows(caller, FirstVersion.SKIPPED_ASSIGNMENT):
+        return joined(members, member_id, generation, leader)
+    return joined(members, member_id, generation, skip=member_id == members.leader)
+
+
+def joined(
+    members: Members, member_id: str, generation: int, leader: str | None = None, skip: bool = False
+) -> Any:
     """The end of a rebalance. Only the leader gets the list of members: it assigns partitions."""
     leader = leader or members.leader
     listed = members.values() if member_id == leader else ()
@@ -49,6 +70,7 @@ def joined(members: Members, member_id: str, generation: int, leader: str | None
         protocol_type=members.protocol_type,
         protocol_name=members.protocol,
         leader=leader,
+        skip_assignment=skip,
         member_id=member_id,
         members=tuple(
             JoinGroupResponseMember(

@@ -45,6 +45,7 @@ class AclResourceType(AclEnum):
     CLUSTER = 4
     TRANSACTIONAL_ID = 5
     DELEGATION_TOKEN = 6
+    USER = 7  # whose tokens an entry is about; since version 3 of the requests
 
 
 class PatternType(AclEnum):
@@ -69,6 +70,8 @@ class AclOperation(AclEnum):
     DESCRIBE_CONFIGS = 10
     ALTER_CONFIGS = 11
     IDEMPOTENT_WRITE = 12
+    CREATE_TOKENS = 13  # for a user
+    DESCRIBE_TOKENS = 14
 
 
 class AclPermissionType(AclEnum):
@@ -80,6 +83,8 @@ class AclPermissionType(AclEnum):
 
 CLUSTER_NAME = "kafka-cluster"  # the only resource of the type CLUSTER
 TYPES = tuple(AclResourceType)[2:]  # of resources that there are
+OF_2_8 = TYPES[:-1]
+TOKENS = AclOperation.CREATE_TOKENS, AclOperation.DESCRIBE_TOKENS
 PATTERNS = (PatternType.LITERAL, PatternType.PREFIXED)
 
 READ, WRITE, CREATE, DELETE, ALTER, DESCRIBE = (AclOperation(number) for number in range(3, 9))
@@ -93,6 +98,7 @@ SUPPORTED: dict[AclResourceType, tuple[AclOperation, ...]] = {
     AclResourceType.CLUSTER: (CREATE, ALTER, DESCRIBE, CLUSTER_ACTION, *CONFIGS, IDEMPOTENT_WRITE),
     AclResourceType.TRANSACTIONAL_ID: (WRITE, DESCRIBE),
     AclResourceType.DELEGATION_TOKEN: (DESCRIBE,),
+    AclResourceType.USER: TOKENS,
 }
 # An operation is allowed also to a client that may do any of these.
 IMPLIED_BY: dict[AclOperation, tuple[AclOperation, ...]] = {
@@ -162,6 +168,10 @@ class AclBinding(NamedTuple):
     def is_unknown(self) -> bool:
         return 0 in (*self.resource, *self.entry)
 
+    @property
+    def is_new(self) -> bool:
+        return _is_new(self.resource.type, self.entry.operation)
+
 
 class AclBindingFilter(NamedTuple):
     """Which bindings to describe or to delete."""
@@ -177,6 +187,10 @@ class AclBindingFilter(NamedTuple):
     @property
     def is_unknown(self) -> bool:
         return 0 in (self.type, self.pattern, self.operation, self.permission)
+
+    @property
+    def is_new(self) -> bool:
+        return _is_new(self.type, self.operation)
 
     def selects(self, resource: ResourcePattern) -> bool:
         if self.type not in (AclResourceType.ANY, resource.type):
@@ -208,6 +222,11 @@ class AclBindingFilter(NamedTuple):
             return ()
         kinds = PATTERNS if self.pattern is PatternType.ANY else (self.pattern,)
         return tuple(ResourcePattern(self.type, self.name, kind) for kind in kinds)
+
+
+def _is_new(kind: AclResourceType, operation: AclOperation) -> bool:
+    """Whether Kafka 2.8 does not know it."""
+    return kind is AclResourceType.USER or operation in TOKENS
 
 
 def bits(operations: "tuple[AclOperation, ...] | list[AclOperation]") -> int:

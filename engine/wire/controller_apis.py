@@ -5,8 +5,8 @@ Controllers have a listener of their own, which clients do not use. These are th
 log: it names the topic by its id, which began with version 13. DescribeCluster is that of Kafka
 3.7, by which a tool with --bootstrap-controller finds the other controllers.
 
-Administrators' requests have the versions of the brokers' table (apis.py): a broker passes them on
-as they came, in an Envelope. AlterPartition names topics by their ids, which began with version 2.
+Administrators' requests have the versions of a broker's table (kraft_apis.py): it passes them on as
+they came, in an Envelope. AlterPartition names topics by their ids, which began with version 2.
 """
 
 from collections.abc import Mapping
@@ -22,9 +22,9 @@ class ControllerApi(ApiKey):
     API_VERSIONS = 18, 0, 3, 3
     CREATE_TOPICS = 19, 0, 7, 5
     DELETE_TOPICS = 20, 0, 6, 4
-    DESCRIBE_ACLS = 29, 0, 2, 2
-    CREATE_ACLS = 30, 0, 2, 2
-    DELETE_ACLS = 31, 0, 2, 2
+    DESCRIBE_ACLS = 29, 0, 3, 2
+    CREATE_ACLS = 30, 0, 3, 2
+    DELETE_ACLS = 31, 0, 3, 2
     DESCRIBE_CONFIGS = 32, 0, 4, 4
     ALTER_CONFIGS = 33, 0, 2, 2
     SASL_AUTHENTICATE = 36, 0, 2, 2

@@ -92,6 +92,6 @@ def _same(name: str, source: Any) -> Any:
     if isinstance(source, int):
         return source if name in NUMBERS else None
     if isinstance(source, str):
-        return source if name in (*NAMES, "group_id", "user") else None
+        return source if name in (*NAMES, "group_id", "transactional_id", "user") else None
     names = next((each for each in (NAMES, NUMBERS) if name in each), (name,))
     return next((getattr(source, each) for each in names if hasattr(source, each)), None)

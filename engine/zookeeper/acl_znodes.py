@@ -14,7 +14,7 @@ Invariant: for any bytes, decoding returns a valid value or raises a ValueError 
 from collections.abc import Iterable
 
 from engine.security.acls import (
-    TYPES,
+    OF_2_8,
     AccessControlEntry,
     AclOperation,
     AclPermissionType,
@@ -45,7 +45,7 @@ VERSION = 1
 
 # Every broker with an authorizer creates these when it starts.
 PATHS = (
-    *(f"{root}/{kind.title}" for root in ACLS.values() for kind in TYPES),
+    *(f"{root}/{kind.title}" for root in ACLS.values() for kind in OF_2_8),
     *CHANGES.values(),
 )
 
@@ -111,6 +111,6 @@ def decode_acl_change(data: bytes) -> ResourcePattern:
             raise ValueError(f"expected AclResourceType:ResourceName, not {data[:60]!r}")
         pattern = PatternType.LITERAL
     resource = ResourcePattern(AclResourceType.named(kind), name, pattern)
-    if resource.type not in TYPES or pattern not in ACLS or not name or "/" in name:
+    if resource.type not in OF_2_8 or pattern not in ACLS or not name or "/" in name:
         raise ValueError(f"there is no such resource: {data[:60]!r}")
     return resource

@@ -9,7 +9,7 @@ from itertools import count
 from typing import Any
 
 from engine.wire import schema
-from engine.wire.apis import Api
+from engine.wire.apis import Api, ApiKey
 from engine.wire.codec import message
 from tests.interop.raw import Raw
 
@@ -22,7 +22,7 @@ def new_name() -> str:
     return f"name-{next(_numbers)}"
 
 
-def asked(client: Raw, api: Api, version: int | None = None, **fields: Any) -> Any:
+def asked(client: Raw, api: ApiKey, version: int | None = None, **fields: Any) -> Any:
     """The answer, in the newest shape."""
     version = api.newest if version is None else version
     return client.ask(api, build(message(api, version, "request"), fields), version)

@@ -22,7 +22,7 @@ from engine.storage import records
 from engine.storage.batch import HEADER_SIZE, Header, check, scan, seal
 from engine.storage.records import Record
 from engine.wire import codec
-from engine.wire.apis import APIS, Api
+from engine.wire.apis import APIS, Api, ApiKey
 from engine.wire.errors import RequestHeader
 from engine.wire.kraft_apis import KRAFT_APIS, KRaftApi
 from tests.interop.watch import until
@@ -127,10 +127,10 @@ class Raw:
 
     # -- requests ------------------------------------------------------------------------
 
-    def ask(self, api: Api, request: Any, version: int | None = None) -> Any:
+    def ask(self, api: ApiKey, request: Any, version: int | None = None) -> Any:
         """The response. This broker has heard of what it says that was changed."""
         header = self.post(api, request, version)
-        response = codec.decode_response(header, self.frame())
+        response = codec.decode_response(header, self.frame(), table_of(api))
         if api in CHANGES and not response.throttle_time:
             self.catch_up()
         return response
@@ -140,10 +140,8 @@ class Raw:
         the broker reads it there a moment later. Wait until it has read what is committed now."""
         if not self._has_quorum():
             return  # with ZooKeeper the controller has told the broker before
-        header = RequestHeader(KRaftApi.DESCRIBE_QUORUM, 1, next(self._numbers), self._client_id)
         log = Message(topic_name="__cluster_metadata", partitions=(Message(partition_index=0),))
-        self.send(codec.encode_request(header, Message(topics=(log,)), KRAFT_APIS))
-        quorum = codec.decode_response(header, self.frame(), KRAFT_APIS)
+        quorum = self.ask(KRaftApi.DESCRIBE_QUORUM, Message(topics=(log,)))
         if quorum.error_code == ErrorCode.none:  # or this client may not ask
             mark = quorum.topics[0].partitions[0].high_watermark
             until(lambda: self._metadata_offset() >= mark - 1)
@@ -161,9 +159,10 @@ class Raw:
         request = Message(client_software_name="raw", client_software_version="1")
         return self.ask(Api.API_VERSIONS, request)
 
-    def post(self, api: Api, request: Any, version: int | None = None) -> RequestHeader:
+    def post(self, api: ApiKey, request: Any, version: int | None = None) -> RequestHeader:
         """Send without waiting for the answer; the header is what it takes to decode that."""
-        api = APIS[api]
+        apis = table_of(api)
+        api = apis[api]
         header = RequestHeader(
             api,
             api.newest if version is None else version,
@@ -171,7 +170,7 @@ class Raw:
             self._client_id,
         )
         with contextlib.suppress(ConnectionError):  # hung up on already: `frame` will tell
-            self.send(codec.encode_request(header, request))
+            self.send(codec.encode_request(header, request, apis))
         return header
 
     def produce(self, topic: str, records: bytes | None, version: int = 9, **more: Any) -> Any:
@@ -240,6 +239,11 @@ class Raw:
         """A question that every broker answers."""
         request = Message(client_software_name="raw", client_software_version="1")
         return int(self.ask(Api.API_VERSIONS, request).error_code) == 0
+
+
+def table_of(api: ApiKey) -> codec.Apis:
+    """Of the mode that has a row for it."""
+    return KRAFT_APIS if isinstance(api, KRaftApi) else APIS
 
 
 def caught_up(cluster: Cluster) -> None:

@@ -183,9 +183,6 @@ TABLE = [
         {"entity": [{"entity_type": "user", "entity_name": "eve"}],
          "ops": [{"key": "producer_byte_rate", "value": 1.0, "remove": False}]}]},
      [(CLUSTER, ALTER_CONFIGS)], IN_CLUSTER),
-    (Api.DESCRIBE_USER_SCRAM_CREDENTIALS, {"users": None}, [(CLUSTER, DESCRIBE)], IN_CLUSTER),
-    (Api.ALTER_USER_SCRAM_CREDENTIALS, {"deletions": [{"name": "eve", "mechanism": 1}]},
-     [(CLUSTER, ALTER)], IN_CLUSTER),
     (Api.CREATE_PARTITIONS,
      {"topics": [{"name": "T", "count": 2, "assignments": None}], "validate_only": True,
       "timeout": MINUTE}, [(TOPIC, ALTER)], IN_TOPIC),
@@ -206,6 +203,17 @@ TABLE = [
 ]  # fmt: skip
 
 
+# With ZooKeeper alone.
+CREDENTIALS = [
+    (Api.DESCRIBE_USER_SCRAM_CREDENTIALS, {"users": None}, [(CLUSTER, DESCRIBE)], IN_CLUSTER),
+    (
+        Api.ALTER_USER_SCRAM_CREDENTIALS,
+        {"deletions": [{"name": "eve", "mechanism": 1}]},
+        [(CLUSTER, ALTER)],
+        IN_CLUSTER,
+    ),
+]
+
 # Between a controller with ZooKeeper and its brokers; without it, no broker serves them.
 BETWEEN = [
     (Api.LEADER_AND_ISR, STATE),
@@ -214,7 +222,10 @@ BETWEEN = [
     (Api.CONTROLLED_SHUTDOWN, {"broker_id": 9}),
     (Api.ALTER_ISR, {"broker_id": 9}),
 ]
-OF_KRAFT = {KRaftApi.DESCRIBE_QUORUM, KRaftApi.UNREGISTER_BROKER}
+OF_KRAFT = {
+    *(KRaftApi.DESCRIBE_QUORUM, KRaftApi.UNREGISTER_BROKER),
+    *(KRaftApi.DESCRIBE_TRANSACTIONS, KRaftApi.LIST_TRANSACTIONS),
+}
 
 
 def codes(answer):
@@ -237,8 +248,8 @@ def named(value, topic):
 
 @pytest.mark.parametrize(
     ("api", "fields", "least", "missing"),
-    TABLE,
-    ids=[f"{row[0].name}-{row[3]}" for row in TABLE],
+    [*TABLE, *(pytest.param(*row, marks=pytest.mark.of_zookeeper) for row in CREDENTIALS)],
+    ids=[f"{row[0].name}-{row[3]}" for row in (*TABLE, *CREDENTIALS)],
 )
 def test_the_least_rules_are_enough_and_without_one_of_them_it_is_refused(
     rules, elsewhere, topic, api, fields, least, missing
@@ -267,9 +278,10 @@ def test_the_table_above_has_every_api_that_asks_for_an_operation(cluster, clien
     served = {each.api_key for each in asked(client, Api.API_VERSIONS, 2).api_keys}
     elsewhere = {  # tests of their own below, or none because everybody may
         Api.PRODUCE, Api.FETCH, Api.LIST_GROUPS, Api.DESCRIBE_CLUSTER, Api.DESCRIBE_LOG_DIRS,
-        Api.API_VERSIONS, Api.SASL_HANDSHAKE, Api.SASL_AUTHENTICATE, *range(38, 42),
+        Api.API_VERSIONS, Api.SASL_HANDSHAKE, Api.SASL_AUTHENTICATE,
     }  # fmt: skip
-    of_mode = OF_KRAFT if cluster.is_kraft else {row[0] for row in BETWEEN}
+    of_zookeeper = {*(row[0] for row in (*BETWEEN, *CREDENTIALS)), *range(38, 42)}
+    of_mode = OF_KRAFT if cluster.is_kraft else of_zookeeper
     assert served == {row[0] for row in TABLE} | of_mode | elsewhere
 
 

@@ -135,7 +135,7 @@ def test_after_a_kill_only_the_active_segment_is_recovered(disks):
         *closed, active = sorted((home / "orders-0").glob("*.log"))
         point = f"orders 0 {int(active.stem)}"
         checkpoint = home / "recovery-point-offset-checkpoint"
-        until(lambda: point in checkpoint.read_text().splitlines())
+        until(lambda: checkpoint.exists() and point in checkpoint.read_text().splitlines())
         assert len(closed) >= 2 and int(active.stem) > 0
         broker.kill()
     damaged = bytearray(closed[0].read_bytes())

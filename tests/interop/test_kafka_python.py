@@ -49,7 +49,7 @@ def values(found):
 
 def test_it_guesses_the_release(cluster, consumer, topic):
     """2.8 by single versions; without ZooKeeper 3.1, whose Fetch has ids of topics."""
-    assert consumer.config["api_version"] == ((3, 1) if cluster.is_kraft else (2, 8))
+    assert consumer.config["api_version"] == ((3, 3) if cluster.is_kraft else (2, 8))
     assert consumer.partitions_for_topic(topic) == {0, 1}
     assert topic in consumer.topics()
 

@@ -1,8 +1,8 @@
-"""DescribeAcls, CreateAcls and DeleteAcls (APIs 29 to 31), versions 0 to 2.
+"""DescribeAcls, CreateAcls and DeleteAcls (APIs 29 to 31), versions 0 to 3.
 
 Each new entry and each filter succeeds or fails on its own. Without `authorizer.class.name` the
 answer is SECURITY_DISABLED. A request with a number that is not known closes the connection, as
-Kafka's parser does.
+Kafka's parser does. Version 3 knows users as resources, and what is done with their tokens.
 """
 
 from collections import defaultdict
@@ -35,13 +35,15 @@ from engine.security.authorizer import AclAuthorizer, Entries
 from engine.wire.errors import Malformed
 from engine.wire.primitives import NO_THROTTLE
 
+USERS_SINCE = 3  # the version
 DISABLED = ApiException(ErrorCode.security_disabled, "No Authorizer is configured on the broker.")
 
 
 async def describe(
     authorizer: AclAuthorizer | None, call: Call, request: Any
 ) -> describe_v2.DescribeAclsResponse:
-    wanted = _filter(request, request.resource_type_filter, request.pattern_type_filter)
+    kinds = request.resource_type_filter, request.pattern_type_filter
+    wanted = _filter(call.version, request, *kinds)
     found = authorizer.bindings(wanted) if authorizer else ()
     failure = None if authorizer else DISABLED
     return describe_v2.DescribeAclsResponse(
@@ -67,7 +69,7 @@ async def describe(
 async def create(
     authorizer: AclAuthorizer | None, gateway: ControllerGateway, call: Call, request: Any
 ) -> create_v2.CreateAclsResponse:
-    wanted = [_binding(each) for each in request.creations]
+    wanted = [_binding(call.version, each) for each in request.creations]
     refused: dict[int, ApiException] = {}
     by_resource: defaultdict[ResourcePattern, list[int]] = defaultdict(list)
     for number, binding in enumerate(wanted):
@@ -91,10 +93,10 @@ async def create(
     return create_v2.CreateAclsResponse(throttle_time=NO_THROTTLE, results=results)
 
 
-def _binding(creation: Any) -> AclBinding:
+def _binding(version: int, creation: Any) -> AclBinding:
     kind, pattern = creation.resource_type, creation.resource_pattern_type
     binding = AclBinding.of(kind, creation.resource_name, pattern, creation)
-    if binding.is_unknown:
+    if binding.is_unknown or (binding.is_new and version < USERS_SINCE):
         raise Malformed(f"an access control list has unknown elements: {creation}")
     return binding
 
@@ -129,7 +131,7 @@ async def delete(
 ) -> delete_v2.DeleteAclsResponse:
     """Each entry is deleted once, and reported by the first filter that selects it."""
     filters = [
-        _filter(each, each.resource_type_filter, each.pattern_type_filter)
+        _filter(call.version, each, each.resource_type_filter, each.pattern_type_filter)
         for each in request.filters
     ]
     results = await attempt(_delete(authorizer, gateway, filters))
@@ -189,7 +191,7 @@ class _Deletion:
         return before.difference(self.gone)
 
 
-def _filter(asked: Any, kind: int, pattern: int) -> AclBindingFilter:
+def _filter(version: int, asked: Any, kind: int, pattern: int) -> AclBindingFilter:
     found = AclBindingFilter(
         AclResourceType(kind),
         asked.resource_name_filter,
@@ -199,6 +201,6 @@ def _filter(asked: Any, kind: int, pattern: int) -> AclBindingFilter:
         AclOperation(asked.operation),
         AclPermissionType(asked.permission_type),
     )
-    if found.is_unknown:
+    if found.is_unknown or (found.is_new and version < USERS_SINCE):
         raise Malformed(f"a filter has unknown elements: {found}")
     return found

@@ -1,7 +1,8 @@
-"""DescribeLogDirs (API 35), versions 0 to 2: the logs in each of this broker's directories.
+"""DescribeLogDirs (API 35), versions 0 to 4: the logs in each of this broker's directories.
 
     topics null    every partition; else those that are named, where this broker has them
     offset lag     how far a log is behind the high watermark; -1 if that is not known
+    total bytes    of the disk, and what is free there; from version 4 on
 
 For a directory that failed, the response has KAFKA_STORAGE_ERROR and nothing else; for a partition
 that is offline alone, the size of its files and an unknown offset lag.
@@ -18,10 +19,11 @@ Left out: the move itself. Kafka copies the replica to a second log there, which
 one. Here a broker with several directories answers OPERATION_NOT_ATTEMPTED.
 """
 
+import shutil
 from typing import Any
 
 from kio.schema.alter_replica_log_dirs.v2 import response as alter_v2
-from kio.schema.describe_log_dirs.v2 import response as describe_v2
+from kio.schema.describe_log_dirs.v4 import response as describe_v4
 
 from engine.broker.call import Call
 from engine.errors import ErrorCode
@@ -32,41 +34,55 @@ from engine.storage.log import Log
 from engine.wire.by_topic import partitions_in, topics_of
 from engine.wire.primitives import NO_THROTTLE
 
-NO_LAG = -1
+NO_LAG = UNKNOWN = -1
 FUTURE_SUFFIX = len(".-future") + 32  # that Kafka gives the second log's directory
 LONGEST_NAME = 255
+SIZES_SINCE = 4  # the version
 
 
 async def handle(
     replicas: ReplicaManager, call: Call, request: Any
-) -> describe_v2.DescribeLogDirsResponse:
+) -> describe_v4.DescribeLogDirsResponse:
     wanted = None if request.topics is None else set(partitions_in(request.topics, "topic"))
-    return describe_v2.DescribeLogDirsResponse(
+    sized, directories = call.version >= SIZES_SINCE, replicas.logs.directories
+    return describe_v4.DescribeLogDirsResponse(
         throttle_time=NO_THROTTLE,
-        results=tuple(
-            _directory(replicas, directory, wanted) for directory in replicas.logs.directories
-        ),
+        error_code=ErrorCode.none,
+        results=tuple(_directory(replicas, each, wanted, sized) for each in directories),
     )
 
 
 def _directory(
-    replicas: ReplicaManager, directory: LogDirectory, wanted: set[TopicPartition] | None
-) -> describe_v2.DescribeLogDirsResult:
-    rows = []
-    if directory.offline is None:
-        rows = [(each, _partition(replicas, log)) for each, log in sorted(directory.logs.items())]
-        rows += [(each, _failed(directory, each)) for each in sorted(directory.failed)]
+    replicas: ReplicaManager,
+    directory: LogDirectory,
+    wanted: set[TopicPartition] | None,
+    sized: bool,
+) -> describe_v4.DescribeLogDirsResult:
+    try:
+        if directory.offline is not None:
+            raise OSError(directory.offline)
+        disk = shutil.disk_usage(directory.path) if sized else None
+    except OSError:
+        return describe_v4.DescribeLogDirsResult(
+            error_code=ErrorCode.kafka_storage_error,
+            log_dir=str(directory.path.absolute()),
+            topics=(),
+        )
+    rows = [(each, _partition(replicas, log)) for each, log in sorted(directory.logs.items())]
+    rows += [(each, _failed(directory, each)) for each in sorted(directory.failed)]
     rows = [(each, row) for each, row in rows if wanted is None or each in wanted]
-    return describe_v2.DescribeLogDirsResult(
-        error_code=ErrorCode.none if directory.offline is None else ErrorCode.kafka_storage_error,
+    return describe_v4.DescribeLogDirsResult(
+        error_code=ErrorCode.none,
         log_dir=str(directory.path.absolute()),
-        topics=topics_of(describe_v2.DescribeLogDirsTopic, rows),
+        topics=topics_of(describe_v4.DescribeLogDirsTopic, rows),
+        total_bytes=disk.total if disk else UNKNOWN,
+        usable_bytes=disk.free if disk else UNKNOWN,
     )
 
 
-def _partition(replicas: ReplicaManager, log: Log) -> describe_v2.DescribeLogDirsPartition:
+def _partition(replicas: ReplicaManager, log: Log) -> describe_v4.DescribeLogDirsPartition:
     partition = replicas.partitions.get(log.partition)
-    return describe_v2.DescribeLogDirsPartition(
+    return describe_v4.DescribeLogDirsPartition(
         partition_index=log.partition.partition,
         partition_size=log.size,
         offset_lag=NO_LAG
@@ -78,9 +94,9 @@ def _partition(replicas: ReplicaManager, log: Log) -> describe_v2.DescribeLogDir
 
 def _failed(
     directory: LogDirectory, partition: TopicPartition
-) -> describe_v2.DescribeLogDirsPartition:
+) -> describe_v4.DescribeLogDirsPartition:
     found = (directory.path / str(partition)).glob("*")
-    return describe_v2.DescribeLogDirsPartition(
+    return describe_v4.DescribeLogDirsPartition(
         partition_index=partition.partition,
         partition_size=sum(path.stat().st_size for path in found if path.is_file()),
         offset_lag=NO_LAG,

@@ -32,7 +32,7 @@ from kio.schema.broker_registration.v0.request import (
 from engine.broker.broker import Broker
 from engine.broker.call import Call, Handler
 from engine.broker.config_cache import ConfigCache
-from engine.broker.handlers import metadata, versions
+from engine.broker.handlers import metadata, transactions, versions
 from engine.broker.kraft.alter_partition import AlterPartitionManager
 from engine.broker.kraft.controller_channel import ControllerChannel
 from engine.broker.kraft.forwarding import FORWARDED, ForwardingManager
@@ -49,8 +49,10 @@ from engine.metadata.lifecycle import LifecycleStep
 from engine.metadata.meta_properties import claim
 from engine.security.authorizer import AclAuthorizer
 from engine.wire.apis import Api, ApiKey
+from engine.wire.kraft_apis import KRaftApi
 
 Claim = Callable[[Path, int, str], object]  # check whose a log directory is
+OF_TRANSACTIONS = KRaftApi.DESCRIBE_TRANSACTIONS, KRaftApi.LIST_TRANSACTIONS
 SUPPORTED: Mapping[str, tuple[int, int]] = {"metadata.version": (1, 7)}  # 3.0-IV1 to 3.3-IV3
 
 log = logging.getLogger(__name__)
@@ -125,6 +127,8 @@ class KRaftMode:
             handlers[api] = partial(self._forwarding.alter_configs, locally)
         handlers[Api.API_VERSIONS] = partial(self._api_versions, broker)
         handlers[Api.METADATA] = partial(self._metadata, broker)
+        transact = partial(transactions.handle, broker.transactions)
+        handlers |= dict.fromkeys(OF_TRANSACTIONS, transact)
         return handlers
 
     async def _metadata(self, broker: Broker, call: Call, request: Any) -> Any:

@@ -17,7 +17,7 @@ from engine.metadata.delta import MetadataDelta
 from engine.metadata.gateway import Entries
 from engine.security.acls import (
     EVERYBODY,
-    TYPES,
+    OF_2_8,
     WILDCARD,
     AccessControlEntry,
     AclOperation,
@@ -55,7 +55,7 @@ class AclStore:
         """Read every list, at the start and after a lost connection."""
         # Refused where the node exists.
         await self._zookeeper.ask([Create(path, parents=True) for path in acl_znodes.PATHS])
-        kinds = [(pattern, kind) for pattern in acl_znodes.ACLS for kind in TYPES]
+        kinds = [(pattern, kind) for pattern in acl_znodes.ACLS for kind in OF_2_8]
         names = await self._zookeeper.ask(
             [Children(f"{acl_znodes.ACLS[pattern]}/{kind.title}") for pattern, kind in kinds]
         )

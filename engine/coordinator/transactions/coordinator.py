@@ -4,6 +4,7 @@
     AddPartitionsToTxn 24   0 to 3: before the first record is written to a partition
     AddOffsetsToTxn 25      0 to 3: the same for a group's partition of __consumer_offsets
     EndTxn 26               0 to 3: commit or abort; see transaction.py
+    DescribeTransactions    and ListTransactions: see transaction_admin.py
 
 What the group coordinator does not have:
 
@@ -27,12 +28,8 @@ Left out: producers without a transactional id. They get a producer id from any 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
-from kio.schema.add_offsets_to_txn.v3.request import AddOffsetsToTxnRequest
-from kio.schema.add_partitions_to_txn.v3 import request as add_v3
 from kio.schema.add_partitions_to_txn.v3 import response as added_v3
-from kio.schema.end_txn.v3.request import EndTxnRequest
 from kio.schema.end_txn.v3.response import EndTxnResponse
-from kio.schema.init_producer_id.v4.request import InitProducerIdRequest
 from kio.schema.init_producer_id.v4.response import InitProducerIdResponse
 
 from engine.config import BrokerConfig
@@ -40,7 +37,7 @@ from engine.coordinator.coordinator import Coordinator, Handler, Interval
 from engine.coordinator.effects import Caller, CoordinatorContext, Effect, TransactionalProducer
 from engine.coordinator.records import GROUP_METADATA_TOPIC
 from engine.coordinator.timers import AlarmKind
-from engine.coordinator.transactions import records
+from engine.coordinator.transactions import records, transaction_admin
 from engine.coordinator.transactions.metadata import (
     AT_REST,
     COMPLETE,
@@ -57,7 +54,6 @@ from engine.wire.by_topic import partitions_in, topics_of
 from engine.wire.names import named
 from engine.wire.primitives import NO_THROTTLE, milliseconds
 
-AddPartitionsToTxnRequest: Any = named(add_v3.AddPartitionsToTxnRequest)
 AddPartitionsToTxnResponse: Any = named(added_v3.AddPartitionsToTxnResponse)
 
 # Only brokers write to these: a client that adds one of their partitions is refused, as in Kafka.
@@ -228,16 +224,18 @@ def ended(caller: Caller, error: ErrorCode) -> Any:
 
 
 class TransactionCoordinator(Coordinator):
-    handlers: Mapping[type, Handler] = {
-        InitProducerIdRequest: Handler(
+    handlers: Mapping[str, Handler] = {
+        "InitProducerId": Handler(
             init_producer_id, lambda it, caller, code: initialized(caller, code)
         ),
-        AddPartitionsToTxnRequest: Handler(
+        "AddPartitionsToTxn": Handler(
             add_partitions,
             lambda it, caller, code: added(caller, dict.fromkeys(partitions_in(it.topics), code)),
         ),
-        AddOffsetsToTxnRequest: Handler(add_offsets, lambda it, caller, code: ended(caller, code)),
-        EndTxnRequest: Handler(end_txn, lambda it, caller, code: ended(caller, code)),
+        "AddOffsetsToTxn": Handler(add_offsets, lambda it, caller, code: ended(caller, code)),
+        "EndTxn": Handler(end_txn, lambda it, caller, code: ended(caller, code)),
+        "DescribeTransactions": Handler(transaction_admin.describe),
+        "ListTransactions": Handler(transaction_admin.list_transactions),
     }
 
     checks: Mapping[AlarmKind, Interval] = {

@@ -321,3 +321,16 @@ def test_an_old_client_has_one_timeout_for_both():
     shell.join(version=0, rebalance_timeout=-1, session_timeout=7000)
     (member,) = shell.group.members.values()
     assert (member.session_timeout, member.rebalance_timeout) == (7000, 7000)
+
+
+# -- in a member's own words (KIP-800) ------------------------------------------------------------
+
+
+def test_why_a_member_joins_and_leaves_is_in_the_reason_of_the_rebalance():
+    shell = Shell()
+    id = shell.answer(shell.join(version=3, reason="the cat sat on the router")).member_id
+    shell.sync(id, 1, {})
+    shell.leave(id, reason="z" * 300)
+    reasons = [each["reason"] for each in shell.told("group.state")]
+    assert f"{id} joins: the cat sat on the router" in reasons
+    assert f"{id} left: {'z' * 255}" in reasons

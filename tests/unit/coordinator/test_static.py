@@ -44,6 +44,20 @@ def test_the_one_before_is_fenced():
     assert [each["what"] for each in shell.told("group.member")][-2:] == ["fenced", "joined"]
 
 
+def test_a_leader_that_is_back_is_told_by_an_old_name_or_in_a_word_to_assign_nothing():
+    """To a client of JoinGroup 9 it is said (KIP-814); an older one leads only under its own id."""
+    shell = Shell()
+    one, _two = stable(shell, "a", "b")
+    old = shell.answer(shell.join(group_instance_id="a"))
+    assert (old.leader, old.skip_assignment, old.members) == (one, False, ())
+    new = shell.answer(shell.join(group_instance_id="a", version=9))
+    assert (new.leader, new.skip_assignment) == (new.member_id, True)
+    assert [each.group_instance_id for each in new.members] == ["b", "a"]
+    follower = shell.answer(shell.join(group_instance_id="b", version=9))
+    assert (follower.leader, follower.skip_assignment) == (new.member_id, False)
+    assert follower.members == ()
+
+
 def test_two_of_one_name_fence_each_other_while_they_wait():
     shell = Shell()
     stable(shell, "a", "b")

@@ -7,11 +7,13 @@ import pytest
 
 from engine.wire import codec
 from engine.wire.apis import APIS, Api
+from engine.wire.kraft_apis import KRAFT_APIS, KRaftApi
 from engine.wire.old_versions import OLDEST_IN_KIO
 
-EVERY = pytest.mark.parametrize("api", APIS.values(), ids=lambda api: api.name)
+TABLES = {f"{type(api).__name__}-{api.name}": api for api in (*APIS.values(), *KRaftApi)}
+EVERY = pytest.mark.parametrize("api", TABLES.values(), ids=TABLES)
 OF_KIO = pytest.mark.parametrize(
-    "api", [api for api in APIS.values() if not api.between_brokers], ids=lambda api: api.name
+    "api", [api for api in TABLES.values() if not api.between_brokers], ids=repr
 )
 
 
@@ -35,6 +37,20 @@ def test_a_client_guesses_2_8(releases):
     served = {key: (api.oldest, api.newest) for key, api in APIS.items()}
 
     assert releases.infer_broker_version_from_api_versions(served) == (2, 8)
+
+
+def test_without_zookeeper_the_newest_versions_are_those_of_a_real_3_3(releases):
+    answered = releases.BROKER_API_VERSIONS[3, 3]  # with ZooKeeper; the difference is known
+    of_zookeeper = {*range(4, 8), *range(38, 42), 50, 51, 56, 67}
+    without = {key: newest for key, (_, newest) in answered.items() if key not in of_zookeeper}
+
+    assert {key: api.newest for key, api in KRAFT_APIS.items()} == without | {55: 1, 64: 0}
+
+
+def test_a_client_guesses_3_3_without_zookeeper(releases):
+    served = {key: (api.oldest, api.newest) for key, api in KRAFT_APIS.items()}
+
+    assert releases.infer_broker_version_from_api_versions(served) == (3, 3)
 
 
 @EVERY
