@@ -56,7 +56,7 @@ BAD = {
     "a header cut off": (framed(b"\0\3"), "requires a buffer"),
     "an unknown API": (framed(message(999, 0)), "API 999 is not served"),
     "a negative API": (framed(message(-1, 0)), "API -1 is not served"),
-    "a version too high": (framed(message(Api.METADATA, 12, b"\0")), "version 12 of API 3"),
+    "a version too high": (framed(message(Api.METADATA, 13, b"\0")), "version 13 of API 3"),
     "a version too low": (framed(message(Api.CONTROLLED_SHUTDOWN, 0)), "API 7"),
     "a negative version": (framed(message(Api.METADATA, -1)), "version -1 of API 3"),
     "a client id cut off": (framed(message(3, 1, client_id=b"\x7f\xffx")), "32767 bytes"),

@@ -85,7 +85,7 @@ class Client:
     def __init__(self, world, instance):
         self.world = world
         self.instance = instance
-        self.version = world.chance.choice((0, 3, 9)) if instance is None else 9
+        self.version = world.chance.choice((0, 3, 9) if instance is None else (8, 9))
         self.protocols = PREFERENCES[:: world.chance.choice((1, -1))]
         self.id, self.generation = "", -1
         self.begin()
@@ -130,7 +130,7 @@ class Client:
             self.id, self.generation, self.members = (
                 answer.member_id,
                 answer.generation_id,
-                answer.members,
+                () if answer.skip_assignment else answer.members,
             )
             if self.members:
                 self.world.leads(self)
