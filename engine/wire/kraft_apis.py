@@ -62,5 +62,6 @@ KRAFT_APIS: Mapping[int, ApiKey] = {
     **{int(api): api for api in KRaftApi},
 }
 
-# By its key, the API of any broker: for its name, not for its versions.
-EVERY_API: Mapping[int, ApiKey] = {**KRAFT_APIS, **APIS}
+# The APIs of any broker, and all the versions that there are of each in one mode or the other.
+EVERY_API: Mapping[int, ApiKey] = {**APIS, **KRAFT_APIS}
+BY_NAME: Mapping[str, ApiKey] = {api.name: api for api in EVERY_API.values()}

@@ -24,9 +24,10 @@ from engine.cluster import single_requests
 from engine.cluster.event_stream import ClusterEvent
 from engine.cluster.recording import Recording
 from engine.errors import ErrorCode
-from engine.wire.apis import Api
+from engine.wire.apis import Api, ApiKey
 from engine.wire.codec import decode_request, decode_response
 from engine.wire.frame import SIZE
+from engine.wire.kraft_apis import BY_NAME, EVERY_API
 from rebalance.stand import last_event
 from widgets.group.history import name_of
 
@@ -41,7 +42,7 @@ class ServedRequest(NamedTuple):
     at: int
     broker: int
     client: str
-    api: Api
+    api: ApiKey
     rows: list[dict[str, Any]]  # of a Fetch: its partitions
     request: Any  # decoded, where the bytes were kept
     response: Any
@@ -67,7 +68,7 @@ class Traced:
         self.requests = self._all()
         self.cluster.trace(False)
 
-    def of(self, *apis: Api, client: str = "") -> list[ServedRequest]:
+    def of(self, *apis: ApiKey, client: str = "") -> list[ServedRequest]:
         """Those of these APIs, in the order of their answers."""
         return [it for it in self.requests if it.api in apis and client in ("", it.client)]
 
@@ -100,10 +101,10 @@ def _served(event: ClusterEvent) -> ServedRequest:
     facts = event.data
     request, response = None, None
     asked, answered = frame(facts, "asked"), frame(facts, "answered")
-    api = Api[facts["api"]]
+    api = BY_NAME[facts["api"]]
     if asked and answered and api not in (Api.FETCH, Api.PRODUCE):
-        header, request = decode_request(asked[SIZE.size :], {int(each) for each in Api})
-        response = decode_response(header, answered[SIZE.size :])
+        header, request = decode_request(asked[SIZE.size :], EVERY_API, EVERY_API)
+        response = decode_response(header, answered[SIZE.size :], EVERY_API)
     return ServedRequest(
         event.at,
         event.broker or 0,

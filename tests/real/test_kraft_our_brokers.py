@@ -1,7 +1,9 @@
 """Our brokers and Apache Kafka's on one quorum of controllers, without ZooKeeper, at level 7."""
 
 import json
+import re
 import threading
+from contextlib import contextmanager
 
 import pytest
 from confluent_kafka import Consumer, KafkaError, KafkaException, Producer, TopicPartition
@@ -206,6 +208,20 @@ TOPICS = "org.apache.kafka.tools.TopicCommand"
 CONFIGS = "kafka.admin.ConfigCommand"
 MOVES = "org.apache.kafka.tools.reassign.ReassignPartitionsCommand"
 NODES = "org.apache.kafka.tools.ClusterTool"
+TRANSACTIONS = "org.apache.kafka.tools.TransactionsCommand"
+DISKS = "org.apache.kafka.tools.LogDirsCommand"
+
+
+@contextmanager
+def hanging(bootstrap, topic):
+    """A transaction that is open, with a record in partition 0."""
+    producer = Producer({"bootstrap.servers": bootstrap, "transactional.id": "billing"})
+    producer.init_transactions(JVM_S)
+    producer.begin_transaction()
+    producer.produce(topic, "open", partition=0)
+    assert producer.flush(JVM_S) == 0
+    yield
+    producer.abort_transaction(JVM_S)
 
 
 def test_kafkas_tools_on_our_brokers(controllers, kinds, tmp_path):
@@ -222,6 +238,13 @@ def test_kafkas_tools_on_our_brokers(controllers, kinds, tmp_path):
         topic = ("--entity-type", "topics", "--entity-name", "orders")
         run(CONFIGS, *where, "--alter", *topic, "--add-config", "retention.ms=777777")
         assert "retention.ms=777777" in run(CONFIGS, *where, "--describe", *topic)
+        with hanging(brokers.bootstrap, "orders"):
+            listed = run(TRANSACTIONS, *where, "list")
+            assert re.search(r"billing\s+[123]\s+\d+\s+Ongoing", listed), listed
+            told = run(TRANSACTIONS, *where, "describe", "--transactional-id", "billing")
+            assert re.search(r"billing\s.*Ongoing\s.*orders-0", told), told
+        disks = json.loads(run(DISKS, *where, "--describe").splitlines()[-1])
+        assert {each["broker"] for each in disks["brokers"]} == {1, 2, 3}
         moves = tmp_path / "moves.json"
         move = {"topic": "orders", "partition": 0, "replicas": [3, 2]}
         moves.write_text(json.dumps({"version": 1, "partitions": [move]}))

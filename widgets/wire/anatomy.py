@@ -18,10 +18,11 @@ from typing import Any, NamedTuple
 from engine.errors import ApiException
 from engine.storage import records
 from engine.storage.batch import HEADER_SIZE, MAGIC, Header
-from engine.wire.apis import APIS, Api
+from engine.wire.apis import Api, ApiKey
 from engine.wire.codec import message
 from engine.wire.errors import Malformed
 from engine.wire.frame import SIZE
+from engine.wire.kraft_apis import BY_NAME, EVERY_API
 from engine.wire.primitives import BYTES_ERRORS, FIXED, LONG, SHORT, Length, read_uvarint
 from engine.wire.schema import Field, array_length, content_length, fields
 from widgets.log.batches import batch_fields
@@ -49,7 +50,7 @@ class FieldNode(NamedTuple):
 
 def dissect(api: str, version: int, way: str, frame: bytes) -> list[FieldNode]:
     """The leaves of a frame, from its size on; the frame may be incomplete."""
-    reader = _FrameReader(Api[api], version, way, frame)
+    reader = _FrameReader(BY_NAME[api], version, way, frame)
     try:
         reader.cut()
         reader.rest("left over", "nobody reads it", "unused")
@@ -75,7 +76,7 @@ class _Missing(Exception):
 class _FrameReader:
     """Reads a frame, leaf by leaf."""
 
-    def __init__(self, api: Api, version: int, way: str, frame: bytes) -> None:
+    def __init__(self, api: ApiKey, version: int, way: str, frame: bytes) -> None:
         self.api, self.version, self.way, self.frame = api, version, way, frame
         self.leaves: list[FieldNode] = []
         self._at = 0
@@ -88,7 +89,7 @@ class _FrameReader:
     def cut(self) -> None:
         self._fixed("size", "int32", "size")
         if self.way == ASK:
-            self._fixed("api_key", "int16", "flags", lambda key: f"{key} → {title(APIS[key])}")
+            self._fixed("api_key", "int16", "flags", lambda key: f"{key} → {title(EVERY_API[key])}")
             self._fixed("api_version", "int16", "flags")
             self._fixed("correlation_id", "int32", "producer")
             self._content("client_id", "string", SHORT)
@@ -108,7 +109,7 @@ class _FrameReader:
 
     def missing(self, size: int) -> None:
         last = self.leaves[-1] if self.leaves else None
-        if size > 0 and not (last and last.name == "records" and self.api is Api.FETCH):
+        if size > 0 and not (last and last.name == "records" and self.api == Api.FETCH):
             words = f"{count(size, 'byte')} more, which the trace left out"
             self._leaf(self._at, "…", words, "", "unused")
 

@@ -20,6 +20,7 @@ from engine.broker.frames import NAMES, frame
 from engine.cluster.event_stream import ClusterEvent
 from engine.errors import ErrorCode
 from engine.wire.apis import Api
+from engine.wire.kraft_apis import BY_NAME
 from widgets.wire.anatomy import ANSWER, ASK, FieldNode, dissect, errors
 from widgets.wire.values import error_name, title
 
@@ -44,7 +45,7 @@ class Exchange:
         left, came = event.at, event.at - int(facts["took"])  # older recordings have only these
         self.left: float = facts["left_us"] / 1000 if "left_us" in facts else left
         self.came: float = facts["came_us"] / 1000 if "came_us" in facts else came
-        self.api = Api[facts["api"]]
+        self.api = BY_NAME[facts["api"]]
         self.version = int(facts["version"])
         self.server = broker(event.broker or 0)
         self.asker = self._who()
@@ -62,7 +63,7 @@ class Exchange:
     @property
     def has_answer(self) -> bool:
         """All have a response except a Produce with acks=0."""
-        return self.api is not Api.PRODUCE or "partitions" in self.facts
+        return self.api != Api.PRODUCE or "partitions" in self.facts
 
     def frame(self, way: str) -> bytes | None:
         """Its bytes, as far as they are kept."""
@@ -89,9 +90,9 @@ class Exchange:
     @cached_property
     def routine(self) -> str:
         """Its name, if it is periodic and without news."""
-        if self.api is Api.HEARTBEAT and not self.errors:
+        if self.api == Api.HEARTBEAT and not self.errors:
             return "heartbeat"
-        if self.api is Api.FETCH and not self.errors:
+        if self.api == Api.FETCH and not self.errors:
             given = sum(row.get("bytes", 0) for row in self.facts.get("partitions", ()))
             return "" if given else "empty fetch"
         return ""

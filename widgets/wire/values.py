@@ -8,7 +8,7 @@ from uuid import UUID
 from engine.assignors.protocol import decode_assignment, decode_subscription
 from engine.errors import ApiException, ErrorCode
 from engine.model import id_text
-from engine.wire.apis import Api
+from engine.wire.apis import Api, ApiKey
 from widgets.log.fields import text
 from widgets.log.timestamps import moment
 
@@ -24,7 +24,7 @@ KINDS = {  # the colour of a primitive's band, if it is no number
 }
 
 
-def title(api: Api) -> str:
+def title(api: ApiKey) -> str:
     """As Kafka writes its name."""
     return api.name.title().replace("_", "")
 
@@ -48,7 +48,7 @@ def said(primitive: str, value: Any) -> str:
     return "none" if value is None else str(value)
 
 
-def meaning(api: Api, name: str, data: bytes) -> str:
+def meaning(api: ApiKey, name: str, data: bytes) -> str:
     """The meaning of bytes that a broker does not read, if it is known."""
     reader = READERS.get((api, name))
     if reader is None or not data:
@@ -69,7 +69,7 @@ def _assigned(data: bytes) -> str:
     return ", ".join(map(str, decode_assignment(data).partitions)) or "no partition"
 
 
-READERS: dict[tuple[Api, str], Callable[[bytes], str]] = {
+READERS: dict[tuple[ApiKey, str], Callable[[bytes], str]] = {
     (Api.JOIN_GROUP, "metadata"): _subscribed,
     (Api.SYNC_GROUP, "assignment"): _assigned,
 }

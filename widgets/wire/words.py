@@ -12,7 +12,7 @@ a text here it is the group or the topics.
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from engine.wire.apis import Api
+from engine.wire.apis import Api, ApiKey
 from widgets.log.fields import count
 from widgets.wire.anatomy import ANSWER, FieldNode
 from widgets.wire.exchange import CODES, Exchange, MessageArrow
@@ -207,7 +207,8 @@ def _looked_up(it: Exchange, fields: Fields) -> str:
 
 def _coordinator(it: Exchange, fields: Fields) -> str:
     kind = "transactional id " if fields.first("key_type") == TRANSACTIONS else ""
-    return f"of {kind}{fields.first('key')}"
+    keys = fields.first("key") or fields.value("coordinator_keys")  # since version 4 several
+    return f"of {kind}{keys}"
 
 
 def _versions(it: Exchange, fields: Fields) -> str:
@@ -231,7 +232,7 @@ def _identity(it: Exchange, fields: Fields) -> str:
     return f"{id} · after epoch {epoch}" if epoch >= 0 else f"{id} · a new epoch"
 
 
-ASKS: dict[Api, Callable[[Exchange, Fields], str]] = {
+ASKS: dict[ApiKey, Callable[[Exchange, Fields], str]] = {
     Api.PRODUCE: _produce,
     Api.FETCH: _fetch,
     Api.LIST_OFFSETS: _looked_up,
@@ -327,7 +328,7 @@ def _served(it: Exchange, fields: Fields) -> str:
     return count(len(fields.each("api_key")), "API")
 
 
-ANSWERS: dict[Api, Callable[[Exchange, Fields], str]] = {
+ANSWERS: dict[ApiKey, Callable[[Exchange, Fields], str]] = {
     Api.PRODUCE: _produced,
     Api.FETCH: _fetched,
     Api.METADATA: _described,

@@ -11,10 +11,13 @@ from engine.wire import schema
 from engine.wire.apis import Api
 from engine.wire.codec import encode_request, message
 from engine.wire.errors import RequestHeader
+from engine.wire.kraft_apis import EVERY_API
 from tests.unit.wire.frames import encode_response
 from widgets.wire.anatomy import ANSWER, ASK, dissect, errors
 
-VERSIONS = [(api, version) for api in Api for version in range(api.oldest, api.newest + 1)]
+VERSIONS = [
+    (api, version) for api in EVERY_API.values() for version in range(api.oldest, api.newest + 1)
+]
 RECORDS = [Record(0, 7, b"table 4", b"two teas"), Record(1, 9, None, b"one cake")]
 
 
@@ -39,7 +42,8 @@ def value(field):
 def encoded(api, version, way):
     header = RequestHeader(api, version, 77, "me")
     body = sample(message(api, version, way))
-    return encode_request(header, body) if way == ASK else encode_response(header, body)
+    write = encode_request if way == ASK else encode_response
+    return write(header, body, EVERY_API)
 
 
 def tiled(leaves, frame):

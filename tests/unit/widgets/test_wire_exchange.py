@@ -9,6 +9,7 @@ from engine.storage import records
 from engine.wire.apis import Api
 from engine.wire.codec import encode_request, message
 from engine.wire.errors import RequestHeader
+from engine.wire.kraft_apis import EVERY_API
 from proof.storms.moment import Moment, TraceMessage
 from tests.unit.widgets.cluster import START, state
 from tests.unit.widgets.test_wire_anatomy import RECORDS, sample
@@ -23,7 +24,7 @@ def asked(api, number, at=0, took=1, *, client="producer-1", broker=1, bytes_too
     version = facts.pop("version", api.newest)
     header = RequestHeader(api, version, number, client)
     frames = [
-        write(header, replace(sample(message(api, version, way)), **changes[way]))
+        write(header, replace(sample(message(api, version, way)), **changes[way]), EVERY_API)
         for way, write in ((ASK, encode_request), (ANSWER, encode_response))
     ]
     data = {"api": api.name, "version": version, "client": client, "peer": "127.0.0.1:5"}

@@ -16,6 +16,7 @@ from engine.model import TopicPartition
 from engine.storage import records
 from engine.wire.apis import Api
 from engine.wire.codec import message
+from engine.wire.kraft_apis import KRaftApi
 from tests.unit.widgets.cluster import event
 from tests.unit.widgets.test_wire_anatomy import RECORDS, sample
 from tests.unit.widgets.test_wire_exchange import asked, fetched, heard, produced, to_orders
@@ -256,3 +257,10 @@ def test_every_api_has_words_with_bytes_and_without(api):
     for bytes_too in (True, False):
         for said, failed in words(asked(api, 1, bytes_too=bytes_too)):
             assert isinstance(said, str) and not failed
+
+
+def test_what_only_a_broker_without_zookeeper_serves():
+    several = {"coordinator_keys": ("g", "h")}
+    ask, answer = words(asked(KRaftApi.FIND_COORDINATOR, 1, request=several))
+    assert (ask[0], answer[0]) == ("of g, h", "broker 0")
+    assert words(asked(KRaftApi.LIST_TRANSACTIONS, 1)) == [("", False), ("done", False)]

@@ -3,8 +3,9 @@
 from typing import Any
 
 from engine.wire import codec
+from engine.wire.apis import APIS
 from engine.wire.errors import RequestHeader
 
 
-def encode_response(header: RequestHeader, response: Any) -> bytes:
-    return b"".join(codec.encode_response(header, response))  # type: ignore[arg-type]
+def encode_response(header: RequestHeader, response: Any, apis: codec.Apis = APIS) -> bytes:
+    return b"".join(codec.encode_response(header, response, apis))  # type: ignore[arg-type]
