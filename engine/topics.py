@@ -78,9 +78,16 @@ def spread(
     start: int = 0,
     shift: int = 0,
     first_partition: int = 0,
+    fenced: Sequence[int] = (),
 ) -> dict[int, list[int]]:
-    """The replicas of each partition, the preferred leader first. `start`, `shift`: any numbers."""
-    check_counts(partitions, replication, len(brokers))
+    """The replicas of each partition, the preferred leader first. `start`, `shift`: any numbers.
+    Fenced brokers get those for which there are not enough others."""
+    check_counts(partitions, replication, len(brokers) + len(fenced))
+    if not brokers:
+        raise ApiException(
+            ErrorCode.invalid_replication_factor, "All brokers are currently fenced."
+        )
+    more = max(replication - len(brokers), 0)
     count, ring, known = len(brokers), brokers, {broker: racks.get(broker) for broker in brokers}
     if in_racks := None not in known.values():
         ring = _in_turn(known)
@@ -97,6 +104,7 @@ def spread(
         replicas = [ring[first], *others]
         assignment[number] = _spread_out(replicas, known) if in_racks else replicas
         del assignment[number][replication:]
+        assignment[number] += [fenced[(number + nth) % len(fenced)] for nth in range(more)]
     return assignment
 
 
@@ -129,6 +137,7 @@ def spread_further(
     *,
     racks: Racks = NO_RACKS,
     first_partition: int,
+    fenced: Sequence[int] = (),
 ) -> dict[int, list[int]]:
     """The replicas of more partitions, up to this number: in the ring that starts at the leader of
     partition 0, whose replicas are `first`."""
@@ -141,6 +150,7 @@ def spread_further(
         start=start,
         shift=start,
         first_partition=first_partition,
+        fenced=fenced,
     )
 
 

@@ -47,7 +47,10 @@ class AddressGate(asyncio.Protocol):
             self._enter(transport)
 
     def _enter(self, transport: asyncio.Transport) -> None:
-        host, *_ = transport.get_extra_info("peername")
+        if (place := transport.get_extra_info("peername")) is None:
+            transport.abort()  # the client is gone again
+            return
+        host = place[0]
         most = self._config().most_connections(host)
         if most < UNLIMITED and most <= sum(it.startswith(f"{host}:") for it in self._peers()):
             log.info("Too many connections from %s (maximum = %d)", host, most)

@@ -114,13 +114,15 @@ Needs = Callable[[Any], Iterable[tuple[AclOperation, AclResource]]]
 Change = Callable[[Access, Any, Any], Any]  # (access, request, response) -> response
 
 
-def _topic(metadata: Metadata, row: Any) -> AclResource:
+def _topic(metadata: Metadata, row: Any) -> AclResource | None:
+    """None: it is named by an id that is no topic's. The handler says so."""
     if isinstance(row, str):
         return AclResource(TOPIC, row)
     name = getattr(row, "name", None) or getattr(row, "topic", None)
-    if name is None and (topic_id := getattr(row, "topic_id", None)) is not None:
-        known = metadata.topics.values()
-        name = next((each.name for each in known if each.id == topic_id), None)
+    id = getattr(row, "topic_id", None)
+    if name is None and id is not None:
+        name = metadata.topic_names.get(id)
+        return None if name is None else AclResource(TOPIC, name)
     return AclResource(TOPIC, name or "")
 
 
@@ -145,7 +147,7 @@ class GuardedRows(NamedTuple):
     operation: AclOperation
     request: str = "topics"  # the field with the rows
     response: str = "topics"  # the field of the response that has a row for each of them
-    resource: Callable[[Metadata, Any], AclResource] = _topic
+    resource: Callable[[Metadata, Any], AclResource | None] = _topic
     unless: AclOperation | None = None  # if this is allowed on the cluster, no row is checked
     quiet: bool = False
 
@@ -454,6 +456,9 @@ def _split(
     permitted, errors = list[Any](), list[tuple[Any, ApiException]]()
     for row in given:
         resource = rows.resource(access.metadata, row)
+        if resource is None:
+            permitted.append(row)
+            continue
         allowed = access.allows(rows.operation, resource, quiet=rows.quiet)
         if allowed and (not creates or _may_create(access, row)):
             permitted.append(row)

@@ -5,6 +5,7 @@ event loop runs other tasks. Every `log.cleaner.backoff.ms` the dirtiest log tha
 """
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -64,5 +65,6 @@ class CleanerTask:
                     return False
                 await asyncio.sleep(0)
         finally:
-            steps.close()
+            with suppress(OSError):  # of a disk that has failed: what is half done stays there
+                steps.close()
         return True

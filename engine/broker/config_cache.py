@@ -79,7 +79,7 @@ class ConfigCache:
     def layers(self) -> list[Layer]:
         """The sources of this broker's values. A key that it was started with is static, even if
         its value is the default."""
-        keys, texts, given = BrokerConfig.known(), self.static.texts(), self.static.given
+        keys, texts, given = self.static.known(), self.static.texts(), self.static.given
         static = {
             name: text
             for name, text in texts.items()

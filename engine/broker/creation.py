@@ -60,7 +60,6 @@ class AutoTopicCreationManager:
     ) -> Plan:
         check_new_name(name, self.metadata.topics)
         config = TopicConfig.parse(overrides, base=self.configs.broker_config.topic_defaults())
-        live = sorted(self.metadata.brokers)
         if by_hand:
             if (partitions, replication) != (DEFAULT, DEFAULT):
                 raise invalid_request(
@@ -73,7 +72,8 @@ class AutoTopicCreationManager:
         assignment = spread(
             defaults.num_partitions if partitions == DEFAULT else partitions,
             defaults.default_replication_factor if replication == DEFAULT else replication,
-            live,
+            self.metadata.eligible,
+            fenced=self.metadata.fenced,
             racks=self.metadata.racks,
             start=self.random.randrange(1000),
             shift=self.random.randrange(1000),

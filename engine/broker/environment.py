@@ -55,7 +55,7 @@ from engine.wire.kraft_apis import KRAFT_APIS
 
 log = logging.getLogger(__name__)
 
-FILES = 10_240  # the maximum on macOS
+FILES = 10_240  # the maximum on macOS, which names no other
 PID_FILE = "broker.pid"
 
 
@@ -198,6 +198,6 @@ def _remove(path: Path) -> None:
 def _allow_many_files() -> None:
     """A segment has three files: raise the limit of open files as far as possible."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    wanted = FILES if hard == resource.RLIM_INFINITY else min(FILES, hard)
+    wanted = FILES if hard == resource.RLIM_INFINITY else hard
     if soft != resource.RLIM_INFINITY and soft < wanted:
         resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))

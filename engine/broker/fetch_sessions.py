@@ -23,6 +23,7 @@ Partitions that got data go to the end of the queue, so that a busy one does not
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from random import Random
@@ -56,15 +57,23 @@ class FetchSession:
     full: bool = True  # the response names every partition
     by_id: bool = False  # its requests have ids of topics
     topic_ids: dict[str, UUID] = field(default_factory=dict)  # which the reader gave, by the name
+    _names: dict[UUID | None, str] = field(default_factory=dict)  # the same, by the id
+    _unknown: set[str] = field(default_factory=set)  # names of topics whose ids are not known here
+    _counts: Counter[str] = field(default_factory=Counter)  # of the partitions, by topic
     _waiters: "dict[asyncio.Future[bool], None]" = field(default_factory=dict)
 
     def update(self, request: Any) -> None:
         for topic in request.forgotten_topics_data:
-            name = self._name_of(topic) if self.by_id else topic.topic
+            name = self._names.get(topic.topic_id, topic.topic) if self.by_id else topic.topic
             for number in topic.partitions:
                 self._forget(TopicPartition(name, number))
-        if self.by_id:
-            self.topic_ids.update((topic.topic, topic.topic_id) for topic in request.topics)
+        for topic in request.topics if self.by_id else ():
+            if topic.partitions:
+                self._names.pop(self.topic_ids.get(topic.topic), None)
+                self.topic_ids[topic.topic] = topic.topic_id
+                self._names[topic.topic_id] = topic.topic
+                if topic.topic.startswith(UNKNOWN):
+                    self._unknown.add(topic.topic)
         for partition, wanted in wanted_by(request).items():
             self._want(partition, wanted)
         self._wake()  # another request of this session may be waiting
@@ -72,28 +81,32 @@ class FetchSession:
     def _want(self, partition: TopicPartition, wanted: FetchRange) -> None:
         if partition not in self.partitions:
             self.replicas.watch(partition, self)
+            self._counts[partition.topic] += 1
         self.partitions[partition] = wanted
         self.due[partition] = None
 
     def _forget(self, partition: TopicPartition) -> None:
+        if partition not in self.partitions:
+            return
+        self._counts[partition.topic] -= 1
+        if not self._counts[partition.topic]:
+            del self._counts[partition.topic]
+            self._names.pop(self.topic_ids.pop(partition.topic, None), None)
+            self._unknown.discard(partition.topic)
         for known in (self.partitions, self.due, self.sent):
             known.pop(partition, None)
         self.replicas.unwatch(partition, self)
 
-    def _name_of(self, topic: Any) -> str:
-        """The name under which the session has a topic that a request forgets."""
-        names = (name for name, id in self.topic_ids.items() if id == topic.topic_id)
-        return next(names, topic.topic)
-
     def resolve(self, names: Mapping[UUID, str]) -> None:
         """Look up the topics again whose ids were not known."""
-        for unknown in [name for name in self.topic_ids if name.startswith(UNKNOWN)]:
-            if (name := names.get(self.topic_ids[unknown])) is not None:
-                self.topic_ids[name] = self.topic_ids.pop(unknown)
+        for unknown in [*self._unknown]:
+            id = self.topic_ids[unknown]
+            if (name := names.get(id)) is not None:
                 for partition in [it for it in self.partitions if it.topic == unknown]:
                     wanted = self.partitions[partition]
                     self._forget(partition)
                     self._want(TopicPartition(name, partition.partition), wanted)
+                self.topic_ids[name], self._names[id] = id, name
 
     def changed(self, partition: TopicPartition) -> None:
         self.due[partition] = None

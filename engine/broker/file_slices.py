@@ -5,6 +5,7 @@ be opened would get the same number. So a long slice gets a descriptor of its ow
 the bytes are read at once, which costs less than sendfile.
 """
 
+import asyncio
 import os
 from contextlib import ExitStack
 from io import FileIO
@@ -13,6 +14,14 @@ from typing import Any
 from engine.storage.segment import Slice, SliceGone
 
 COPIED = 32 * 1024  # up to this size, reading a slice and writing it costs less than sendfile
+
+
+async def send_file(transport: asyncio.WriteTransport, file: Any, position: int, size: int) -> int:
+    """By the kernel."""
+    try:
+        return await asyncio.get_running_loop().sendfile(transport, file, position, size)
+    except RuntimeError as error:  # the transport is being closed
+        raise ConnectionError(str(error)) from error
 
 
 def sendable(piece: Any, kept_open: ExitStack) -> Any:

@@ -76,6 +76,17 @@ class Metadata:
         return self.brokers.keys() | self.ineligible
 
     @property
+    def eligible(self) -> list[int]:
+        """The live brokers that new replicas are placed on."""
+        return sorted(self.brokers.keys() - self.ineligible)
+
+    @property
+    def fenced(self) -> list[int]:
+        """The brokers that get new replicas where there are not enough others. With ZooKeeper: none
+        is known."""
+        return sorted(self.ineligible - self.brokers.keys())
+
+    @property
     def racks(self) -> dict[int, str | None]:
         """The rack of each live broker; None: it has none."""
         return {number: broker.rack for number, broker in self.brokers.items()}

@@ -31,7 +31,7 @@ from engine.links import Links
 from engine.security.sasl_client import Login, authentication
 from engine.wire.apis import APIS, ApiKey
 from engine.wire.codec import Apis, decode_response, encode_request
-from engine.wire.errors import Malformed, RequestHeader
+from engine.wire.errors import LARGEST_ID, Malformed, RequestHeader
 from engine.wire.frame import Frame, FrameReader
 
 RENEWED = 0.85  # the part of a session after which this broker authenticates again
@@ -91,7 +91,8 @@ class Peer:
 
     async def _ask(self, api: ApiKey, message: Any) -> Any:
         newest = self._apis[api].newest
-        header = RequestHeader(int(api), newest, next(self._numbers), self._client_id)
+        number = next(self._numbers) & LARGEST_ID
+        header = RequestHeader(int(api), newest, number, self._client_id)
         frame = encode_request(header, message, self._apis)
         try:
             async with asyncio.timeout(self._timeout):

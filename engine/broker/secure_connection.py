@@ -84,8 +84,8 @@ class TlsAcceptor(asyncio.Protocol):
                 return  # it was closed meanwhile
             principal = listener.principals.principal(transport.get_extra_info("peercert"))
         except (OSError, ssl.CertificateError, AuthenticationFailed) as error:
-            host, port = plain.get_extra_info("peername")[:2]
-            listener.failed(f"{host}:{port}", f"SSL handshake failed: {error}")
+            if (address := plain.get_extra_info("peername")) is not None:
+                listener.failed("{}:{}".format(*address), f"SSL handshake failed: {error}")
             plain.abort()
             return
         connection.principal = principal

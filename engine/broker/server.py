@@ -30,7 +30,7 @@ from functools import partial
 from types import coroutine
 from typing import Any, cast
 
-from engine.broker.file_slices import sendable
+from engine.broker.file_slices import send_file, sendable
 from engine.broker.request_faults import RequestFaults
 from engine.links import Links
 from engine.security.principals import ANONYMOUS
@@ -67,7 +67,7 @@ class Connection(asyncio.BufferedProtocol):
         self.listener, self.principal = "PLAINTEXT", ANONYMOUS
         self.handle = server.handle  # a listener with SASL puts its authentication before it
         self._loop = asyncio.get_running_loop()
-        self.send_file: Callable[..., Awaitable[int]] = self._loop.sendfile
+        self.send_file: Callable[..., Awaitable[int]] = send_file
         self._transport: asyncio.Transport | None = None
         self.frames = FrameReader(server.max_request_bytes)
         self._queue: deque[Frame | Malformed] = deque()
@@ -84,8 +84,8 @@ class Connection(asyncio.BufferedProtocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self._transport = cast(asyncio.Transport, transport)
         self._transport.set_write_buffer_limits(high=BUFFERED)
-        host, port, *_ = transport.get_extra_info("peername")
-        self.peer = f"{host}:{port}"
+        if place := transport.get_extra_info("peername"):  # otherwise the client is gone again
+            self.peer = "{}:{}".format(*place)
         if len(self.server.connections) >= (most := self.server.max_connections()):
             self.drop(f"there are {most} connections (max.connections)")
             return
@@ -180,8 +180,8 @@ class Connection(asyncio.BufferedProtocol):
                 await asyncio.sleep(self.throttle_ms / 1000)  # muted
         except Malformed as error:
             self.close(str(error))
-        except (ConnectionError, RuntimeError) as error:
-            self.close(f"cannot answer: {error}")  # sendfile raises RuntimeError
+        except ConnectionError as error:
+            self.close(f"cannot answer: {error}")
         except Exception:
             log.exception("a bug, in a request of %s (%s)", self.peer, self.client_id)
             self.close("internal error")

@@ -33,7 +33,7 @@ from engine.config.client import ClientConfig
 from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 from engine.wire.codec import decode_response, encode_request
-from engine.wire.errors import Malformed, RequestHeader
+from engine.wire.errors import LARGEST_ID, Malformed, RequestHeader
 from engine.wire.frame import FrameReader
 
 if TYPE_CHECKING:  # they are loaded only if a client has TLS or SASL
@@ -42,6 +42,7 @@ if TYPE_CHECKING:  # they are loaded only if a client has TLS or SASL
 
 RENEWED = 0.85  # the part of a session after which the client authenticates again
 REFUSED = (ErrorCode.sasl_authentication_failed, ErrorCode.unsupported_sasl_mechanism)
+NO_ADDRESS = (OSError, OverflowError, UnicodeError)  # a port or a name that cannot be, for instance
 CHUNK = 256 * 1024  # bytes read from the socket at once
 MAX_ANSWER = 512 * 1024 * 1024  # a longer answer is not Kafka's protocol
 
@@ -108,6 +109,11 @@ class BrokerConnection:
         """The number of requests ahead of a new one."""
         return len(self._waiting) + len(self._on_the_way)
 
+    @property
+    def _unanswered(self) -> list[_Asked]:
+        """Requests without an answer that the socket has not taken whole yet."""
+        return [asked for _, asked in self._out if asked is not None]
+
     def pause(self, now: float) -> float:
         """Seconds until the next attempt; 0 if it is connected, or may connect at once."""
         return max(self._again - now, 0) if self.state is ConnectionState.DOWN else 0
@@ -149,7 +155,7 @@ class BrokerConnection:
     def expire(self, now: float) -> None:
         """Fail the requests whose time is over."""
         late = ErrorCode.request_timed_out
-        if any(now >= asked.until for asked in self._on_the_way):
+        if any(now >= asked.until for asked in (*self._on_the_way, *self._unanswered)):
             self._lost(now, f"{self._address} does not answer", late)
         elif self.state in SETTING_UP and now >= self._setup_until:
             self._lost(now, f"{self._address} does not answer")
@@ -162,7 +168,8 @@ class BrokerConnection:
         """The time of the next call that is needed even if nothing arrives."""
         if self._outcomes:
             return 0.0  # the cores have to get these results now
-        dues = [asked.until for asked in (*self._waiting, *self._on_the_way)]
+        asked = *self._waiting, *self._on_the_way, *self._unanswered
+        dues = [each.until for each in asked]
         if self.state in SETTING_UP:
             dues.append(self._setup_until)
         elif self.state is ConnectionState.DOWN and self._waiting:
@@ -191,7 +198,7 @@ class BrokerConnection:
             found = socket.getaddrinfo(*self._address, type=socket.SOCK_STREAM)
         except ApiException as error:
             self._refuse(now, error)
-        except OSError as error:
+        except NO_ADDRESS as error:
             self._refuse(now, ApiException(UNSENT, f"no broker at {self._address}: {error}"))
         else:
             self._places = [(family, place) for family, _, _, _, place in found]
@@ -205,17 +212,17 @@ class BrokerConnection:
             self._refuse(now, ApiException(UNSENT, f"no broker at {self._address}: {reason}"))
             return
         family, place = self._places.pop(0)
-        self._socket = plain = socket.socket(family, socket.SOCK_STREAM)
-        plain.setblocking(False)
-        plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._selector.register(plain, selectors.EVENT_WRITE, self)
-        self.state = ConnectionState.CONNECTING
         try:
+            self._socket = plain = socket.socket(family, socket.SOCK_STREAM)
+            plain.setblocking(False)
+            plain.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+            self._selector.register(plain, selectors.EVENT_WRITE, self)
+            self.state = ConnectionState.CONNECTING
             plain.connect(place)
         except BlockingIOError:
             pass  # in progress: `_connected` gets the result
-        except OSError as error:
-            self._next_place(now, os.strerror(error.errno or 0))
+        except NO_ADDRESS as error:
+            self._next_place(now, getattr(error, "strerror", None) or str(error))
 
     def _connected(self, now: float) -> None:
         assert isinstance(self._socket, socket.socket)
@@ -288,7 +295,7 @@ class BrokerConnection:
 
     def _lost(self, now: float, why: str, code: ErrorCode = ErrorCode.network_exception) -> None:
         """The connection is closed: all requests fail."""
-        unsent = [asked for _, asked in self._out if asked is not None]
+        unsent = self._unanswered
         self.close()
         for asked in (*self._on_the_way, *unsent):
             self._came(asked, ApiException(code, why))
@@ -315,7 +322,8 @@ class BrokerConnection:
         if version is None:
             self._came(asked, not_served(ask.api, self._address))
             return
-        header = RequestHeader(int(ask.api), version, next(self._numbers), self._settings.client_id)
+        number = next(self._numbers) & LARGEST_ID
+        header = RequestHeader(int(ask.api), version, number, self._settings.client_id)
         self._out.append(
             (memoryview(encode_request(header, ask.request)), None if ask.answered else asked)
         )

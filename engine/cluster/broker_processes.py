@@ -7,6 +7,7 @@ environment, and what it reports (traces, counts of requests) as soon as it serv
 """
 
 from collections.abc import Iterator
+from threading import Lock
 from typing import Any
 
 from engine.cluster.broker_process import BrokerProcess
@@ -34,6 +35,7 @@ class BrokerProcesses:
         self._scratch = scratch
         self._launcher = launcher
         self._nodes: dict[int, BrokerProcess] = {}
+        self._finding = Lock()
         self._reports: dict[str, dict[str, bool]] = {}  # what the brokers were asked to report
 
     def __iter__(self) -> Iterator[BrokerProcess]:
@@ -86,10 +88,11 @@ class BrokerProcesses:
 
     def deaths(self) -> list[tuple[End, str]]:
         """The brokers that have ended by themselves since the last call, and why."""
-        found: list[tuple[End, str]] = []
-        for node in self:
-            if node.expected and node.launched and node.status is Status.DOWN:
+        with self._finding:  # a recorder looks in a thread of its own
+            found = [it for it in self if it.expected and it.launched and it.status is Status.DOWN]
+            for node in found:
                 node.expected = False
-                found.append((node.number, node.end_reason()))
-                self.ended(node, "died", reason=found[-1][1])
-        return found
+        deaths: list[tuple[End, str]] = [(node.number, node.end_reason()) for node in found]
+        for node, (_, reason) in zip(found, deaths, strict=True):
+            self.ended(node, "died", reason=reason)
+        return deaths

@@ -70,15 +70,16 @@ def describe_topic(
 
 
 def describe_broker(config: BrokerConfig, layers: Sequence[Layer] = ()) -> list[Entry]:
+    """A broker's keys; without ZooKeeper it has more of them."""
     entries = []
-    for it in BrokerConfig.keys().values():
+    for it in config.keys().values():
         all_units = _defaults_of(it.topic) if it.topic else [it]
         synonyms = list(_synonyms(all_units, layers))
         while synonyms and synonyms[0].name != it.name:  # used, but in another unit
             del synonyms[0]
         value = printed(getattr(config, it.field))
         entries.append(_entry(it, value, synonyms, read_only=not it.dynamic))
-    known = BrokerConfig.known()
+    known = config.known()
     for it in known.values():
         if isinstance(it, InertKey):
             synonyms = list(_synonyms([it], layers))

@@ -29,5 +29,5 @@ Invariant: a decision changes nothing. `replay` of its records alone changes the
 Invariant: a fenced broker leads nothing, and is in an ISR only as its last member.
 
 Left out: log directories (level 17), eligible leader replicas (23), delegation tokens (14),
-SCRAM (11), migration from ZooKeeper (8), and placement of new replicas on fenced brokers.
+SCRAM (11) and migration from ZooKeeper (8).
 """

@@ -24,7 +24,7 @@ from engine.raft.metadata_log import MetadataLog
 from engine.raft.quorum_state_file import QuorumStateFile
 from engine.raft.snapshot_files import SnapshotFiles
 from engine.raft.snapshot_records import damaged
-from engine.storage import checkpoints
+from engine.storage import checkpoints, files
 from engine.storage.batch import HEADER_SIZE, LOG_OVERHEAD, Header, crc_ok, scan
 from engine.storage.loading import load
 from engine.storage.log import Emit, Log
@@ -40,7 +40,9 @@ class MetadataDirectory:
         self, log_dir: Path, voters: Iterable[int], now: int, emit: Emit = lambda event: None
     ) -> None:
         self.path = log_dir / str(METADATA_PARTITION)
-        self.path.mkdir(parents=True, exist_ok=True)
+        if not self.path.is_dir():
+            self.path.mkdir(parents=True)
+            files.flush_path(log_dir)  # or a power failure may take the new directory, with a vote
         topic_id = self.path / checkpoints.PARTITION
         if checkpoints.read_topic_id(topic_id) is None:
             checkpoints.write_topic_id(topic_id, METADATA_TOPIC_ID)

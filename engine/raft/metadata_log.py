@@ -40,6 +40,7 @@ class StoredLog(Protocol):
     def restart_at(self, offset: int, now: int) -> None: ...
     def advance_start(self, offset: int, now: int) -> None: ...
     def drop(self, segments: list[Any], now: int, reason: str) -> None: ...
+    def sweep(self, now: int) -> None: ...  # delete what was dropped some time ago
 
 
 class SnapshotStore(Protocol):
@@ -144,6 +145,7 @@ class MetadataLog:
         self._log.restart_at(snapshot.offset, now)
         self._log.epochs.clear()
         self._log.flush(now)
+        self._log.sweep(now)
         self._delete_snapshots_before(snapshot)
 
     def delete_before(self, snapshot: OffsetAndEpoch, now: int) -> None:
@@ -153,6 +155,7 @@ class MetadataLog:
             it for it, end in zip(self._log.segments, ends, strict=False) if end <= snapshot.offset
         ]
         self._log.drop(old, now, "snapshot")
+        self._log.sweep(now)
         self._delete_snapshots_before(snapshot)
 
     def _delete_snapshots_before(self, snapshot: OffsetAndEpoch) -> None:

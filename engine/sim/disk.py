@@ -264,6 +264,9 @@ class MemoryLog:
     def drop(self, segments: list[object], now: int, reason: str) -> None:
         assert not segments, "there are none"
 
+    def sweep(self, now: int) -> None:
+        """Nothing was dropped."""
+
     # -- crashes -------------------------------------------------------------------------
 
     def power_cut(self) -> int:

@@ -169,8 +169,12 @@ class LogDirectory:
     def create(
         self, partition: TopicPartition, config: TopicConfig, now: int, topic_id: UUID | None = None
     ) -> Log:
-        """The log of a partition: a new one if there is none yet."""
+        """The log of a partition: a new one if there is none yet. A deleted one of its name leaves
+        it no lines in the checkpoints: they would tell the next start of other records."""
         if partition not in self.logs:
+            lines = (self._found | self._written).values()
+            if any(partition in offsets for offsets in lines):
+                self.checkpoint(self.high_watermarks)
             directory = self.path / str(partition)
             try:
                 log = load(directory, partition, config, now=now, clean=True, emit=self._emit)

@@ -5,6 +5,7 @@ its directory; never edited in place). And tests can interrupt every change: `te
 stops the engine between any two of these calls, or fills the disk during one, and then restarts.
 """
 
+import errno
 import os
 import shutil
 from collections.abc import Sequence
@@ -31,6 +32,14 @@ def append_whole(fd: int, parts: Sequence[Buffer], size: int, position: int, pat
         truncate(fd, position)
         reason = f"cannot append to {path}: {error.strerror or error}"
         raise ApiException(ErrorCode.kafka_storage_error, reason) from error
+
+
+def write_at(fd: int, data: Buffer, position: int) -> None:
+    """Write all the bytes at a position. A full disk is an error here; in a file that is mapped, a
+    page that the disk has no room for would end the process."""
+    written = os.pwrite(fd, data, position)
+    if written != len(data):
+        raise OSError(errno.ENOSPC, f"only {written} of {len(data)} bytes were written")
 
 
 def truncate(fd: int, size: int) -> None:

@@ -9,9 +9,10 @@ Both are sparse: at most one entry every `index.interval.bytes` of log, so an in
 and a lookup ends with a short scan of the log. Offsets are relative to the segment's base offset
 (the file's name), so four bytes are enough.
 
-The index of the active segment is preallocated to its full size and mapped, so that an entry is
-written to memory without a system call; the unused tail is zeros. When the segment is closed, the
-file is trimmed to its entries.
+The index of the active segment is preallocated to its full size and mapped; the unused tail is
+zeros, and takes no room on the disk. An entry is written by a system call, which a full disk lets
+fail. The map has it at once: a search reads memory. When the segment is closed, the file is trimmed
+to its entries.
 
 Invariant: both columns of an index never decrease, and the searched one strictly grows.
 Invariant: an entry (offset, position) means that the batch at `position` begins at or before
@@ -70,8 +71,8 @@ class Index:
         return self.count >= self.capacity
 
     def _pack(self, *entry: int) -> None:
-        assert self._map is not None, f"{self.path} is closed or was opened without capacity"
-        self.ENTRY.pack_into(self._map, self.count * self.ENTRY.size, *entry)
+        assert self.count < self.capacity, f"{self.path} is closed or was opened without capacity"
+        files.write_at(self._fd, self.ENTRY.pack(*entry), self.count * self.ENTRY.size)
         self.count += 1
 
     def _unpack(self, slot: int) -> tuple[int, int]:

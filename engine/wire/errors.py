@@ -7,6 +7,8 @@ version, which gets a response.
 
 from typing import NamedTuple
 
+LARGEST_ID = 2**31 - 1  # of a correlation; the next one is 0
+
 
 class RequestHeader(NamedTuple):
     """The beginning of every request, whatever the version of the header."""

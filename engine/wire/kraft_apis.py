@@ -64,4 +64,5 @@ KRAFT_APIS: Mapping[int, ApiKey] = {
 
 # The APIs of any broker, and all the versions that there are of each in one mode or the other.
 EVERY_API: Mapping[int, ApiKey] = {**APIS, **KRAFT_APIS}
-BY_NAME: Mapping[str, ApiKey] = {api.name: api for api in EVERY_API.values()}
+# For the name alone: those of 2.8, where it has them.
+BY_NAME: Mapping[str, ApiKey] = {api.name: api for api in (*KRaftApi, *Api)}

@@ -80,7 +80,11 @@ def shape(message: type, newest: type) -> type:
     """
     known = {field.name for field in fields(newest)}
     dropped = [
-        (field.name, declared.type, dataclasses.field(default=field.default))
+        (
+            field.name,
+            declared.type,
+            dataclasses.field(default=field.default, metadata=declared.metadata),
+        )
         for field, declared in zip(fields(message), dataclasses.fields(message), strict=True)
         if field.name not in known
     ]

@@ -46,7 +46,10 @@ def which_version() -> Predict:
     )
 
 
-def versions_were(sent: Sequence[int]) -> str:
+def versions_were(sent: Sequence[int]) -> str | None:
+    """None: one client alone says nothing of the others."""
+    if len(sent) < 2:
+        return None
     if max(sent) == 0:
         return OLDEST
     return ONE_FOR_ALL if len({*sent}) == 1 else IN_COMMON

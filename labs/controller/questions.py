@@ -52,7 +52,9 @@ def start() -> Predict:
     )
 
 
-def started(controller: int | None) -> str:
+def started(controller: int | None, nearest: int) -> str | None:
+    if controller == nearest != 2:
+        return None  # also the nearest, but the distances were changed
     return {1: FIRST, 2: NEAREST, 3: THIRD}.get(controller or 0, VOTE)
 
 
@@ -75,8 +77,9 @@ def without() -> Predict:
     )
 
 
-def worked(stored: bool, done: Mapping[str, bool]) -> str:
-    return EVERYTHING if any(done.values()) else LED if stored else NOTHING
+def worked(stored: bool, done: Mapping[str, bool]) -> str | None:
+    """None: there was a controller all the time, and it did the work."""
+    return None if any(done.values()) else LED if stored else NOTHING
 
 
 EVERY, REPLICAS, ONE = "Every broker", "The brokers that get a replica", "The controller, alone"

@@ -27,8 +27,9 @@ def unasked() -> Predict:
     )
 
 
-def pushed(served: Sequence[TracedPartition]) -> str:
-    return PUSHED if any(it.client == "reader" and it.bytes for it in served) else NOTHING
+def pushed(served: Sequence[TracedPartition]) -> str | None:
+    """None: it got records, as it had asked for them."""
+    return None if any(it.client == "reader" and it.bytes for it in served) else NOTHING
 
 
 AT_PRODUCER, AT_BROKER, AT_CONSUMER = "The producer", "The broker", "The consumer"
@@ -46,8 +47,9 @@ def complains() -> Predict:
     )
 
 
-def complained(refused: Sequence[object], value: object) -> str:
-    return AT_BROKER if refused else AT_CONSUMER if isinstance(value, str) else AT_PRODUCER
+def complained(refused: Sequence[object], value: object) -> str | None:
+    """None: nobody did, as four bytes are a whole number, too."""
+    return AT_BROKER if refused else AT_CONSUMER if isinstance(value, str) else None
 
 
 ALL_SAME, ONE_DIFFERS, ALL_DIFFER = (

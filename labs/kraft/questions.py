@@ -60,9 +60,10 @@ def split() -> Predict:
     )
 
 
-def was_split(leader: int | None, later: int | None) -> str:
-    """Who led the epoch in which both stood, and who led in the end."""
-    return NEXT if leader is None and later is not None else LOWER if leader else BOTH
+def was_split(leader: int | None, later: int | None) -> str | None:
+    """Who led the epoch in which both stood, and who led in the end. If somebody did, only one
+    has asked."""
+    return NEXT if leader is None and later is not None else None
 
 
 STAYS, GONE, TWICE = (
@@ -338,11 +339,12 @@ def wakes() -> Predict:
     )
 
 
-def woken(clusters: Sequence[tuple[Collection[str], Collection[str]]]) -> str:
+def woken(clusters: Sequence[tuple[Collection[str], Collection[str]]]) -> str | None:
     """By what was acknowledged, and what is there: with ZooKeeper, then in a quorum."""
     lost = ["with acks=1" in heard and "with acks=1" not in there for heard, there in clusters]
     told = {(True, True): LOST_BOTH, (True, False): LOST_WITH, (False, True): LOST_WITHOUT}
-    return told.get(tuple(lost), REFUSED_BOTH)
+    refused = not any("with acks=1" in heard for heard, _ in clusters)
+    return told.get(tuple(lost), REFUSED_BOTH if refused else None)
 
 
 ALL_STOPS, RECORDS_GO, ALL_GOES = (

@@ -5,10 +5,10 @@
 3  the partition of a group               6  a restart without a rebalance
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import cast
+from typing import Any, cast
 
 from engine import Cluster
 from engine.assignors import ASSIGNORS, Assignor, Subscriber, sticky
@@ -173,7 +173,7 @@ def is_sticky(assign: Assign) -> str:
         case = f"with {_told(members)} of {counts['orders']}"
         try:
             assigned = assign(list(members), dict(counts))  # its own copies: it may change them
-            shares = {name: list(share) for name, share in assigned.items()}
+            shares = _known(assigned)
         except Exception as error:  # the learner's, and told
             return f"{case} it raises {type(error).__name__}: {error}"
         given = sorted(it for share in shares.values() for it in share)
@@ -190,6 +190,14 @@ def is_sticky(assign: Assign) -> str:
         if lost > least:
             return f"{case} it takes {lost} away from who had them, and {least} would do"
     return ""
+
+
+def _known(assigned: Mapping[str, Iterable[Any]]) -> dict[str, list[TopicPartition]]:
+    """With the engine's own partitions: a client's, with the same fields, will do as well."""
+    return {
+        name: [TopicPartition(it.topic, it.partition) for it in share]
+        for name, share in assigned.items()
+    }
 
 
 def _lost(members: Sequence[Subscriber], shares: Mapping[str, Sequence[TopicPartition]]) -> int:
@@ -237,7 +245,8 @@ def _registered(assign: Assign) -> Iterator[None]:
     table = cast(dict[str, Assignor], ASSIGNORS)
 
     def remembering(members: Sequence[Subscriber], counts: Counts) -> Shares:
-        return assign([_with_past(member) for member in members], counts)
+        shares = _known(assign([_with_past(member) for member in members], counts))
+        return {name: tuple(share) for name, share in shares.items()}
 
     table[MINE] = Assignor(MINE, "", remembering, sticky.user_data)
     try:

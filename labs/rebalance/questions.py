@@ -22,6 +22,7 @@ COMMITS, REFUSED, STOPS_WORK = (
     "Drops them: they are not its own now",
 )
 MANY, SOME, NONE = "Six or more", "Three", "None"
+RARELY = 600_000  # ms between two questions for metadata, if nobody has changed it
 
 
 def idle() -> Predict:
@@ -135,9 +136,12 @@ def noticing() -> Predict:
     )
 
 
-def noticing_outcome(noticed: bool, unasked: bool) -> str:
-    """Whether the group noticed whose consumers ask often, and the one whose consumer doesn't."""
-    return WATCHES if unasked else ASKS if noticed else NOBODY
+def noticing_outcome(noticed: bool, unasked: bool, rarely: int) -> str:
+    """Whether the group noticed whose consumers ask often, and the other one, whose consumer asks
+    every so many ms."""
+    if unasked:
+        return WATCHES if rarely == RARELY else ASKS
+    return ASKS if noticed else NOBODY
 
 
 def silence() -> Predict:

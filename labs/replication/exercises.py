@@ -72,7 +72,8 @@ def quiet_leaver(cluster: Cluster, topic: str) -> Check:
         f"A replica of {topic} leaves the ISR and comes back, and no session ends",
         cluster,
         left,
-        hint="Nobody lags where nothing is written. And a link has two ends: which one must stay?",
+        hint="Nobody lags where nothing is written: write a record. Cut the follower off from its "
+        "leader only; its way to ZooKeeper, or to the controllers, must stay.",
     )
 
 

@@ -165,5 +165,8 @@ def of_more_partitions() -> Predict:
     )
 
 
-def more_were(ratio: float) -> str:
-    return AS_MANY if ratio < 1.5 else FOURFOLD if ratio < 10 else MANYFOLD
+def more_were(ratio: float, members: int) -> str | None:
+    """None: another number of members, which handle so many times as much."""
+    if ratio < 1.5:
+        return AS_MANY
+    return MANYFOLD if ratio >= 10 else FOURFOLD if members == 4 else None

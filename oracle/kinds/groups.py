@@ -146,7 +146,7 @@ class Moved(Situation):
 
     def reason(self, outcome: Hashable) -> str:
         if self.strategy == "sticky":
-            return "sticky moves only what has to move, so that all have as many as before or even."
+            return "sticky moves only what has to move until the shares are even."
         return f"{self.strategy} knows only names and numbers: it deals all partitions anew."
 
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from confluent_kafka import Producer
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka.admin import AdminClient, NewPartitions, NewTopic
 
 from engine.cluster.cluster import Cluster
 from engine.raft.bootstrap import format_directory
@@ -40,8 +40,8 @@ def write(cluster, count=50):
     assert errors == [None] * count
 
 
-def in_sync(admin, brokers):
-    rows = admin.list_topics("orders").topics["orders"].partitions.values()
+def in_sync(admin, brokers, topic="orders"):
+    rows = admin.list_topics(topic).topics[topic].partitions.values()
     return all(set(row.isrs) == brokers and row.leader in brokers for row in rows)
 
 
@@ -67,6 +67,21 @@ def test_a_paused_broker_is_fenced_and_comes_back(kraft):
     kraft.resume(2)
     until(lambda: in_sync(admin, {1, 2, 3}), CHANGE_S)
     write(kraft)
+
+
+def test_what_is_created_while_a_broker_is_down_has_replicas_there(kraft):
+    """A topic, and partitions that are added. They join the ISR when the broker is back."""
+    admin = created(kraft)
+    kraft.kill(3)
+    until(lambda: in_sync(admin, {1, 2}), CHANGE_S)
+    created(kraft, "later")
+    admin.create_partitions([NewPartitions("later", 5)])["later"].result()
+    until(lambda: len(admin.list_topics("later").topics["later"].partitions) == 5)
+    rows = admin.list_topics("later").topics["later"].partitions.values()
+    assert {frozenset(row.replicas) for row in rows} == {frozenset({1, 2, 3})}
+    assert in_sync(admin, {1, 2}, "later")
+    kraft.restart(3)
+    until(lambda: in_sync(admin, {1, 2, 3}, "later"), CHANGE_S)
 
 
 def test_a_killed_broker_registers_as_another_incarnation(kraft):

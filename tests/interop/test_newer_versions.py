@@ -14,7 +14,7 @@ from engine.errors import ErrorCode
 from engine.wire.apis import Api
 from engine.wire.codec import message
 from engine.wire.kraft_apis import KRaftApi
-from tests.interop.plain import asked, build, new_name
+from tests.interop.plain import TEN_SECONDS, asked, build, new_name
 from tests.interop.raw import Raw
 from tests.interop.watch import until
 from tests.modes import KRAFT
@@ -272,3 +272,69 @@ def test_a_rule_may_be_about_a_user(client, cluster):
             2,
         )
         assert older.hung_up()
+
+
+# -- the keys of a broker without ZooKeeper ------------------------------------------------------
+
+
+def test_its_own_keys_are_described_and_need_a_restart(client):
+    wanted = ("process.roles", "node.id", "controller.quorum.voters")
+    one = {"resource_type": 4, "resource_name": "1", "configuration_keys": wanted}
+    (found,) = asked(client, Api.DESCRIBE_CONFIGS, resources=[one]).results
+    rows = {each.name: each for each in found.configs}
+    assert (rows["process.roles"].value, rows["node.id"].value) == ("broker", "1")
+    assert rows["controller.quorum.voters"].value.startswith("101@")
+    assert all(each.read_only and not each.is_sensitive for each in rows.values())
+    change = {"name": "node.id", "config_operation": 0, "value": "7"}
+    resource = {"resource_type": 4, "resource_name": "1", "configs": [change]}
+    (row,) = asked(client, Api.INCREMENTAL_ALTER_CONFIGS, resources=[resource]).responses
+    assert row.error_code == ErrorCode.invalid_request
+    assert "Cannot update these configs dynamically" in row.error_message
+
+
+def test_a_deletion_is_answered_with_the_id_and_a_reason(client, topic):
+    id, absent = id_of(client, topic), new_name()
+    names = [{"name": each, "topic_id": None} for each in (topic, absent, "twice", "twice", None)]
+    wanted = [*names, {"name": None, "topic_id": uuid4()}]
+    rows = asked(client, Api.DELETE_TOPICS, topics=wanted, timeout=TEN_SECONDS).responses
+    assert [(each.name, each.error_code) for each in rows] == [
+        (topic, ErrorCode.none),
+        (absent, ErrorCode.unknown_topic_or_partition),
+        ("twice", ErrorCode.invalid_request),
+        (None, ErrorCode.invalid_request),
+        (None, ErrorCode.unknown_topic_id),
+    ]
+    assert rows[0].topic_id == id
+    assert [each.error_message for each in rows] == [
+        None,
+        "This server does not host this topic-partition.",
+        "Duplicate topic name.",
+        "Neither topic name nor id were specified.",
+        "This server does not host this topic ID.",
+    ]
+
+
+def test_a_topic_that_is_named_twice_has_one_row(client, topic):
+    new = {"name": new_name(), "num_partitions": 1, "replication_factor": 1}
+    more = {"name": topic, "count": 9, "assignments": None}
+    made = asked(client, Api.CREATE_TOPICS, topics=[new, new], timeout=TEN_SECONDS).topics
+    grown = asked(client, Api.CREATE_PARTITIONS, topics=[more, more], timeout=TEN_SECONDS).results
+    assert [(each.name, each.error_code, each.error_message) for each in (*made, *grown)] == [
+        (name, ErrorCode.invalid_request, "Duplicate topic name.") for name in (new["name"], topic)
+    ]
+
+
+def test_an_entry_is_reported_by_each_filter_that_deletes_it(client):
+    name = new_name()
+    wanted = rule(TOPIC, name), {**rule(TOPIC, name), "permission_type": 1}
+    good, bad = asked(client, Api.CREATE_ACLS, creations=wanted).results
+    assert (good.error_code, bad.error_code) == (ErrorCode.none, ErrorCode.invalid_request)
+    one = {
+        "resource_type_filter": TOPIC,
+        "resource_name_filter": name,
+        "pattern_type_filter": 3,
+        "operation": 1,
+        "permission_type": 1,
+    }
+    rows = asked(client, Api.DELETE_ACLS, filters=[one, one]).filter_results
+    assert [[each.resource_name for each in row.matching_acls] for row in rows] == [[name], [name]]

@@ -9,7 +9,7 @@ IN_WORDS: dict[tuple[str, str], tuple[tuple[str, str], ...]] = {
     ("04_streams", "back-run"): (
         ("first.items())  # change me", '[*first.items(), ("Mei", 5), ("Mei", -5)])  # change me'),
     ),
-    ("04_streams", "sql-queries"): (("count(*) AS cups", "max(guest) AS cups"),),
+    ("04_streams", "sql-queries"): (("count(*) AS cups", "max(length(guest)) AS cups"),),
     ("05_controller", "race-late"): (
         (
             "sim.add(4)  # change me",

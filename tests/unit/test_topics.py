@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from engine.errors import ApiException
 from engine.topics import spread, spread_further
 
 RACKS = {1: "a", 2: "a", 3: "b", 4: "b", 5: "c"}
@@ -67,3 +68,15 @@ def test_without_racks_the_ring_is_that_of_the_brokers(replication):
         1: [2, 3, 1][:replication],
         2: [3, 1, 2][:replication],
     }
+
+
+def test_fenced_brokers_get_the_replicas_for_which_there_are_not_enough_others():
+    """They never come first: that is the leader's place."""
+    placed = spread(4, 3, [1, 2], fenced=[7, 9])
+    assert [replicas[2] for replicas in placed.values()] == [7, 9, 7, 9]
+    assert all({*replicas[:2]} == {1, 2} for replicas in placed.values())
+    assert spread(4, 2, [1, 2], fenced=[7]) == spread(4, 2, [1, 2])
+    with pytest.raises(ApiException, match="larger than available brokers: 3"):
+        spread(1, 4, [1, 2], fenced=[7])
+    with pytest.raises(ApiException, match="All brokers are currently fenced"):
+        spread(1, 1, [], fenced=[7])

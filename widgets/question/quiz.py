@@ -48,17 +48,22 @@ BASELINE = 12  # of a hint, below the answers
 OFFER = 22  # the height of the button for a hint, where a hint's baseline would be
 
 
+NONE_OF_THEM = (
+    "What you have changed has an outcome that is none of the answers: see the cell above."
+)
+
+
 @dataclass(frozen=True)
 class PredictionResult:
     """How a prediction went. What it says is what a cell shows."""
 
     chosen: str | None  # None: nobody answered
-    truth: str
+    truth: str | None  # None: none of the answers
     words: str
 
     @property
     def right(self) -> bool | None:
-        return None if self.chosen is None else self.chosen == self.truth
+        return None if None in (self.chosen, self.truth) else self.chosen == self.truth
 
     def __repr__(self) -> str:
         return self.words
@@ -85,8 +90,10 @@ class Question:
             raise invalid_request("the outcome is known; run the question's cell to be asked again")
         self.chosen = answer
 
-    def tell(self, truth: str) -> PredictionResult:
-        """What the engine did."""
+    def tell(self, truth: str | None) -> PredictionResult:
+        """What the engine did; None, if that is none of the answers: the question stays open."""
+        if truth is None:
+            return PredictionResult(self.chosen, None, NONE_OF_THEM)
         self._check(truth)
         if self.truth not in (None, truth):
             now = f"Now: {truth}. Before: {self.truth}. What you have changed makes the difference."
@@ -146,15 +153,16 @@ class Quiz(SceneWidget):
                 question.hinted += 1
                 self.draw(f"Hint: {question.hints[question.hinted - 1]}")
 
-    def tell(self, number: int, truth: str) -> PredictionResult:
+    def tell(self, number: int, truth: str | None) -> PredictionResult:
         """What the engine did: the outcome of a question, the first being 1."""
         with self.lock:
             question = self._question(str(number))
             is_new = question.truth is None
             verdict = question.tell(truth)
             self.draw(verdict.words)
-        if is_new and verdict.chosen is not None and self._place and (kept := progress_file()):
-            kept.predicted(self._place, question.text, verdict.chosen, truth)
+        made = verdict.chosen if is_new and truth is not None else None
+        if made is not None and truth and self._place and (kept := progress_file()):
+            kept.predicted(self._place, question.text, made, truth)
         return verdict
 
     @property
@@ -322,6 +330,7 @@ class Predict(Quiz):
     def __init__(self, question: str, answers: Mapping[str, str], *, hint: str = "") -> None:
         super().__init__(Question(question, answers, *([hint] if hint else [])), name="Predict")
 
-    def outcome(self, truth: str) -> PredictionResult:
-        """What happened, in the words of one of the answers."""
+    def outcome(self, truth: str | None) -> PredictionResult:
+        """What happened, in the words of one of the answers; None: in none of them, because
+        something was changed."""
         return self.tell(1, truth)

@@ -70,11 +70,14 @@ async def create(
     authorizer: AclAuthorizer | None, gateway: ControllerGateway, call: Call, request: Any
 ) -> create_v2.CreateAclsResponse:
     wanted = [_binding(call.version, each) for each in request.creations]
+    failed = ErrorCode.unknown_server_error  # for what selects, and is not one itself
+    if gateway.decides_in_order:
+        failed = ErrorCode.invalid_request
     refused: dict[int, ApiException] = {}
     by_resource: defaultdict[ResourcePattern, list[int]] = defaultdict(list)
     for number, binding in enumerate(wanted):
         try:
-            _check(authorizer, binding)
+            _check(authorizer, binding, failed)
             by_resource[binding.resource].append(number)
         except ApiException as error:
             refused[number] = error
@@ -101,18 +104,14 @@ def _binding(version: int, creation: Any) -> AclBinding:
     return binding
 
 
-def _check(authorizer: AclAuthorizer | None, binding: AclBinding) -> None:
+def _check(authorizer: AclAuthorizer | None, binding: AclBinding, failed: ErrorCode) -> None:
     resource, entry = binding
     if authorizer is None:
         raise DISABLED
     if resource.type not in TYPES or resource.pattern not in PATTERNS:
-        raise ApiException(
-            ErrorCode.unknown_server_error, f"{resource} selects resources, and is not one itself"
-        )
+        raise ApiException(failed, f"{resource} selects resources, and is not one itself")
     if AclOperation.ANY is entry.operation or AclPermissionType.ANY is entry.permission:
-        raise ApiException(
-            ErrorCode.unknown_server_error, f"{entry} selects entries, and is not one itself"
-        )
+        raise ApiException(failed, f"{entry} selects entries, and is not one itself")
     if resource.type is AclResourceType.CLUSTER and resource.name != CLUSTER_NAME:
         raise invalid_request(f"The only valid name for the CLUSTER resource is {CLUSTER_NAME}")
     if not resource.name:
@@ -129,7 +128,8 @@ def _check(authorizer: AclAuthorizer | None, binding: AclBinding) -> None:
 async def delete(
     authorizer: AclAuthorizer | None, gateway: ControllerGateway, call: Call, request: Any
 ) -> delete_v2.DeleteAclsResponse:
-    """Each entry is deleted once, and reported by the first filter that selects it."""
+    """Each entry is deleted once. The first filter that selects it reports it; without ZooKeeper
+    each of them does."""
     filters = [
         _filter(call.version, each, each.resource_type_filter, each.pattern_type_filter)
         for each in request.filters
@@ -161,16 +161,16 @@ async def _delete(
     )
     deleted: defaultdict[int, list[delete_v2.DeleteAclsMatchingAcl]] = defaultdict(list)
     for deletion, outcome in zip(deletions, outcomes, strict=True):
-        for entry, number in sorted(deletion.gone.items()):
-            deleted[number].append(
-                delete_v2.DeleteAclsMatchingAcl(
-                    **error_fields(outcome),
-                    resource_type=deletion.resource.type,
-                    resource_name=deletion.resource.name,
-                    pattern_type=deletion.resource.pattern,
-                    **entry.fields(),
-                )
+        for entry, numbers in sorted(deletion.gone.items()):
+            row = delete_v2.DeleteAclsMatchingAcl(
+                **error_fields(outcome),
+                resource_type=deletion.resource.type,
+                resource_name=deletion.resource.name,
+                pattern_type=deletion.resource.pattern,
+                **entry.fields(),
             )
+            for number in numbers if gateway.decides_in_order else numbers[:1]:
+                deleted[number].append(row)
     return deleted
 
 
@@ -180,14 +180,14 @@ class _Deletion:
     def __init__(self, resource: ResourcePattern, filters: list[AclBindingFilter]) -> None:
         self.resource = resource
         self.matching = [(n, each) for n, each in enumerate(filters) if each.selects(resource)]
-        self.gone: dict[AccessControlEntry, int] = {}  # and the first filter that selects each
+        self.gone: dict[AccessControlEntry, list[int]] = {}  # and the filters that select each
 
     def without(self, before: Entries) -> Entries:
         self.gone.clear()  # it is called again if another broker has changed the list
         for entry in before:
             for number, wanted in self.matching:
                 if wanted.selects_entry(entry):
-                    self.gone.setdefault(entry, number)
+                    self.gone.setdefault(entry, []).append(number)
         return before.difference(self.gone)
 
 

@@ -32,6 +32,7 @@ from engine.broker.config_cache import ConfigCache
 from engine.broker.handlers import broker_loggers
 from engine.broker.handlers.broker_loggers import Operation
 from engine.broker.handlers.results import (
+    Turns,
     attempt,
     attempt_each,
     code_of,
@@ -43,6 +44,7 @@ from engine.config import (
     BrokerConfig,
     Config,
     Entry,
+    Layer,
     Source,
     TopicConfig,
     Type,
@@ -180,9 +182,10 @@ class ConfigHandlers:
     # -- DescribeConfigs -------------------------------------------------------------------------
 
     async def describe(self, call: Call, request: Any) -> describe_v4.DescribeConfigsResponse:
-        results = []
+        turns, results, layers = Turns(), [], self.configs.layers()
         for asked in request.resources:
-            outcome = await attempt(self._resource(asked, request))
+            await turns.next()
+            outcome = await attempt(self._resource(asked, request, layers))
             results.append(
                 describe_v4.DescribeConfigsResult(
                     error_code=code_of(outcome),
@@ -197,22 +200,23 @@ class ConfigHandlers:
         )
 
     async def _resource(
-        self, asked: Any, request: Any
+        self, asked: Any, request: Any, layers: list[Layer]
     ) -> list[describe_v4.DescribeConfigsResourceResult]:
         if asked.resource_type == Resource.BROKER_LOGGER:
             found = broker_loggers.described(self.broker_id, asked.resource_name)
         else:
-            found = [_described(each, request) for each in self._entries(self._entity(asked))]
+            entries = self._entries(self._entity(asked), layers)
+            found = [_described(each, request) for each in entries]
         wanted = asked.configuration_keys
         return [each for each in found if not wanted or each.name in wanted]
 
-    def _entries(self, entity: Entity) -> list[Entry]:
+    def _entries(self, entity: Entity, layers: list[Layer]) -> list[Entry]:
         cache = self.configs
         if entity.kind == "topics":
             overrides = cache.overrides.get(entity, {})
-            return describe_topic(cache.topic_config(entity.name), overrides, cache.layers())
+            return describe_topic(cache.topic_config(entity.name), overrides, layers)
         if entity.name != EVERY_BROKER:
-            return describe_broker(cache.broker_config, cache.layers())
+            return describe_broker(cache.broker_config, layers)
         overrides = cache.overrides.get(entity, {})
         config = cache.config(*entity, cache.static)
         layers = [(Source.DYNAMIC_DEFAULT_BROKER, overrides)]
@@ -309,7 +313,7 @@ class ConfigHandlers:
             if entity.kind == "brokers":
                 changed = {name: values[name] for name in named}
                 for_all = entity.name == EVERY_BROKER
-                check_dynamic(changed, BrokerConfig.known(), for_all=for_all)
+                check_dynamic(changed, cache.static.known(), for_all=for_all)
                 if not for_all:
                     self.check_listeners(changed)
                 named = [name for name in named if name in keys]

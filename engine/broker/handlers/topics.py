@@ -16,7 +16,7 @@ Left out: creation policies.
 """
 
 from collections import Counter
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Awaitable, Callable, Collection, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, NamedTuple, TypeVar
@@ -29,9 +29,16 @@ from kio.schema.delete_topics.v6 import response as delete_v6
 from engine.broker.call import Call
 from engine.broker.config_cache import ConfigCache
 from engine.broker.creation import DEFAULT, AutoTopicCreationManager, Plan
-from engine.broker.handlers.results import attempt, attempt_each, code_of, deadline, error_fields
+from engine.broker.handlers.results import (
+    attempt,
+    attempt_each,
+    code_of,
+    deadline,
+    error_fields,
+    message_of,
+)
 from engine.broker.metadata import Metadata, TopicInfo
-from engine.config import BrokerConfig, describe_topic
+from engine.config import BrokerConfig, Layer, describe_topic
 from engine.errors import ApiException, ErrorCode, invalid_request
 from engine.metadata.gateway import ControllerGateway
 from engine.model import NO_BROKER
@@ -45,15 +52,19 @@ DELETION_DISABLED_SINCE = 3  # older versions have no error of that name
 class TopicRows:
     """What holds for a request as a whole: no name twice, and not too many new partitions."""
 
-    def __init__(self, request: Any, partitions: Callable[[Any], int]) -> None:
+    def __init__(self, request: Any, partitions: Callable[[Any], int], *, once: bool) -> None:
+        """`once`: there is one row for each name, as without ZooKeeper."""
         self.validate_only: bool = request.validate_only
+        self.topics: Sequence[Any] = request.topics
         self._names = Counter(topic.name for topic in request.topics)
         self._partitions = sum(max(partitions(topic), 0) for topic in request.topics)
+        if once:
+            self.topics = [*{topic.name: topic for topic in request.topics}.values()]
 
     def check(self, name: str) -> None:
         """Refuse a row of it."""
         if self._names[name] > 1:
-            raise invalid_request(f"{name} is in the request twice")
+            raise invalid_request("Duplicate topic name.")
         check_added(self._partitions)
 
 
@@ -79,6 +90,7 @@ class Wanted(NamedTuple):
     id: UUID | None
 
 
+NOTHING_WANTED = Wanted(None, None)
 Assignment = dict[int, list[int]]
 
 
@@ -113,9 +125,10 @@ class TopicHandlers:
     # -- CreateTopics ----------------------------------------------------------------------------
 
     async def create(self, call: Call, request: Any) -> create_v7.CreateTopicsResponse:
-        rows = TopicRows(request, self._partitions_of_new)
+        once, layers = self.gateway.decides_in_order, self.configs.layers()
+        rows = TopicRows(request, self._partitions_of_new, once=once)
         outcomes = await attempt_each(
-            self.gateway, (self._create(call, rows, it) for it in request.topics)
+            self.gateway, (self._create(call, rows, it) for it in rows.topics)
         )
         if not request.validate_only:
             until = deadline(request.timeout)
@@ -125,8 +138,8 @@ class TopicHandlers:
         return create_v7.CreateTopicsResponse(
             throttle_time=NO_THROTTLE,
             topics=tuple(
-                self._creation(topic.name, outcome)
-                for topic, outcome in zip(request.topics, outcomes, strict=True)
+                self._creation(topic.name, outcome, layers)
+                for topic, outcome in zip(rows.topics, outcomes, strict=True)
             ),
         )
 
@@ -149,13 +162,15 @@ class TopicHandlers:
             await self.gateway.create_topic(planned.name, planned.assignment, planned.overrides)
         return planned
 
-    def _creation(self, name: str, outcome: Plan | ApiException) -> create_v7.CreatableTopicResult:
+    def _creation(
+        self, name: str, outcome: Plan | ApiException, layers: list[Layer]
+    ) -> create_v7.CreatableTopicResult:
         if isinstance(outcome, ApiException):
             return create_v7.CreatableTopicResult(
                 name=name, topic_id=None, **error_fields(outcome), configs=()
             )
         topic = self.metadata.topics.get(name)
-        entries = describe_topic(outcome.config, outcome.overrides, self.configs.layers())
+        entries = describe_topic(outcome.config, outcome.overrides, layers)
         return create_v7.CreatableTopicResult(
             name=name,
             topic_id=topic.id if topic else None,
@@ -178,7 +193,11 @@ class TopicHandlers:
     async def delete(self, call: Call, request: Any) -> delete_v6.DeleteTopicsResponse:
         by_name = [Wanted(name, None) for name in getattr(request, "topic_names", ())]
         wanted = by_name or [Wanted(topic.name, topic.topic_id) for topic in request.topics]
-        outcomes = await attempt_each(self.gateway, (self._delete(call, each) for each in wanted))
+        of_quorum, times = self.gateway.decides_in_order, Counter(wanted)
+        if of_quorum:
+            wanted = [*times]
+        rows = (self._delete(call, each, of_quorum and times[each] > 1) for each in wanted)
+        outcomes = await attempt_each(self.gateway, rows)
         until = deadline(request.timeout)
         outcomes = await _each(outcomes, lambda topic: self._wait_until_deleted(topic, until))
         return delete_v6.DeleteTopicsResponse(
@@ -186,16 +205,21 @@ class TopicHandlers:
             responses=tuple(
                 delete_v6.DeletableTopicResult(
                     name=outcome.name if isinstance(outcome, TopicInfo) else each.name,
-                    topic_id=each.id,
+                    topic_id=outcome.id
+                    if of_quorum and isinstance(outcome, TopicInfo)
+                    else each.id,
                     error_code=code_of(outcome),
-                    error_message=None,  # Kafka 2.8 has the field, and leaves it empty
+                    # Kafka 2.8 has the field, and leaves it empty.
+                    error_message=message_of(outcome) if of_quorum else None,
                 )
                 for each, outcome in zip(wanted, outcomes, strict=True)
             ),
         )
 
-    async def _delete(self, call: Call, wanted: Wanted) -> TopicInfo:
+    async def _delete(self, call: Call, wanted: Wanted, is_repeated: bool) -> TopicInfo:
         self._check_controller()
+        if is_repeated:
+            raise invalid_request(f"Duplicate topic {'id' if wanted.name is None else 'name'}.")
         if not self.config.delete_topic_enable:
             known = call.version >= DELETION_DISABLED_SINCE
             raise ApiException(
@@ -210,14 +234,16 @@ class TopicHandlers:
     def _find(self, wanted: Wanted) -> TopicInfo:
         if wanted.name is not None and wanted.id is not None:
             raise invalid_request("Topic name and topic ID can not both be specified.")
-        topics = self.metadata.topics
+        if wanted == NOTHING_WANTED and self.gateway.decides_in_order:
+            raise invalid_request("Neither topic name nor id were specified.")
+        topics, what = self.metadata.topics, "topic-partition"
         if wanted.id is None:
             found, code = topics.get(wanted.name or ""), ErrorCode.unknown_topic_or_partition
         else:
-            found = next((topic for topic in topics.values() if topic.id == wanted.id), None)
-            code = ErrorCode.unknown_topic_id
+            found = topics.get(self.metadata.topic_names.get(wanted.id, ""))
+            code, what = ErrorCode.unknown_topic_id, "topic ID"
         if found is None:
-            raise ApiException(code)
+            raise ApiException(code, f"This server does not host this {what}.")
         return found
 
     async def _wait_until_deleted(self, topic: TopicInfo, until: float) -> None:
@@ -237,9 +263,9 @@ class TopicHandlers:
     # -- CreatePartitions ------------------------------------------------------------------------
 
     async def create_partitions(self, call: Call, request: Any) -> grow_v3.CreatePartitionsResponse:
-        rows = TopicRows(request, self._partitions_of_grown)
+        rows = TopicRows(request, self._partitions_of_grown, once=self.gateway.decides_in_order)
         outcomes = await attempt_each(
-            self.gateway, (self._grow(call, rows, it) for it in request.topics)
+            self.gateway, (self._grow(call, rows, it) for it in rows.topics)
         )
         if not request.validate_only:
             until = deadline(request.timeout)
@@ -248,7 +274,7 @@ class TopicHandlers:
             throttle_time=NO_THROTTLE,
             results=tuple(
                 grow_v3.CreatePartitionsTopicResult(name=topic.name, **error_fields(outcome))
-                for topic, outcome in zip(request.topics, outcomes, strict=True)
+                for topic, outcome in zip(rows.topics, outcomes, strict=True)
             ),
         )
 
@@ -272,7 +298,7 @@ class TopicHandlers:
 
     def _added(self, topic: TopicInfo, wanted: Any) -> Assignment:
         """The replicas of the new partitions, in the ring that starts at partition 0's leader."""
-        count, live = len(topic.partitions), sorted(self.metadata.brokers)
+        count, known = len(topic.partitions), self.metadata
         if wanted.count < count:
             raise ApiException(
                 ErrorCode.invalid_partitions,
@@ -291,8 +317,8 @@ class TopicHandlers:
             )
         first = topic.partitions[0].replicas
         if wanted.assignments is None:
-            racks = self.metadata.racks
-            return spread_further(wanted.count, first, live, racks=racks, first_partition=count)
+            how: dict[str, Any] = {"racks": known.racks, "fenced": known.fenced}
+            return spread_further(wanted.count, first, known.eligible, first_partition=count, **how)
         by_hand = {
             count + place: list(each.broker_ids) for place, each in enumerate(wanted.assignments)
         }

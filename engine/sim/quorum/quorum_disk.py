@@ -64,6 +64,7 @@ class DyingLog:
         self.segments = disk.log.segments
         self.read = disk.log.read
         self.drop = disk.log.drop
+        self.sweep = disk.log.sweep
 
     @property
     def start_offset(self) -> int:

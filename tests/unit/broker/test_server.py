@@ -7,6 +7,8 @@ those after it are answered after it, and if the client goes away, its handler i
 import asyncio
 from collections.abc import Awaitable, Callable
 
+import pytest
+
 from engine.broker.server import AT_ONCE, Connection, Server
 from engine.wire.apis import Api
 from engine.wire.errors import Malformed
@@ -41,6 +43,9 @@ class NotingTransport(asyncio.Transport):
         return self.closed
 
     def close(self) -> None:
+        self.closed = True
+
+    def abort(self) -> None:
         self.closed = True
 
 
@@ -193,5 +198,37 @@ def test_a_client_over_its_quota_is_not_answered_before_its_time() -> None:
         while one.transport.written == [b"much"]:
             await asyncio.sleep(0.01)
         assert one.transport.written == [b"much", b"next"]
+
+    asyncio.run(story())
+
+
+def test_a_mistake_in_a_handler_is_loud_whatever_its_class(
+    caplog: pytest.LogCaptureFixture,
+) -> None:
+    """A RuntimeError, too, which sendfile raises when its transport is being closed."""
+
+    async def changing(connection: Connection, frame: Frame) -> list[bytes]:
+        raise RuntimeError("dictionary changed size during iteration")
+
+    async def story() -> None:
+        one = OneConnection(changing)
+        one.receive(request(Api.PRODUCE, b"a"))
+        await turns()
+        assert one.transport.closed
+
+    asyncio.run(story())
+    (told,) = [each for each in caplog.records if each.levelname == "ERROR"]
+    assert "a bug" in told.message and told.exc_info is not None
+
+
+def test_a_client_that_is_gone_again_has_no_address() -> None:
+    async def story() -> None:
+        one = OneConnection(echo)
+        gone = NotingTransport()
+        gone.get_extra_info = lambda *_: None  # type: ignore[method-assign, assignment]
+        lost = Connection(one.server)
+        lost.connection_made(gone)
+        lost.connection_lost(None)
+        assert lost.peer == "?" and one.server.connections == {one.connection}
 
     asyncio.run(story())

@@ -142,3 +142,17 @@ def test_a_request_before_13_has_names_in_both_modes():
     data = encode_request(header, replace(request), KRAFT_APIS)[SIZE.size :]
     _, read = decode_request(data, KRAFT_APIS, KRAFT_APIS)
     assert [topic.topic for topic in read.topics] == ["orders"]
+
+
+def test_a_session_knows_the_ids_of_the_partitions_that_it_has_and_no_others(broker):
+    """An id is forgotten with its last partition; one that names none is not kept."""
+    broker.has(ID)
+    broker.fetch(ID, OTHER)
+    (session,) = broker.sessions._sessions.values()
+    assert set(session.topic_ids.values()) == {ID, OTHER}
+    broker.fetch(forgotten=(OTHER,))
+    assert session.topic_ids == {"orders": ID}
+    nothing = SimpleNamespace(topic="?", topic_id=OTHER, partitions=())
+    session.update(SimpleNamespace(forgotten_topics_data=(nothing,), topics=(nothing,)))
+    assert (session.topic_ids, len(session._names), session._unknown) == ({"orders": ID}, 1, set())
+    assert broker.fetch(OTHER) == {OTHER: ErrorCode.unknown_topic_id}

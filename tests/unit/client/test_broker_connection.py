@@ -3,6 +3,7 @@
 import selectors
 import socket
 from collections.abc import Iterator
+from itertools import count
 from typing import Any
 
 import pytest
@@ -92,6 +93,17 @@ def test_after_a_success_the_pause_is_short_again(nobody: Hand) -> None:
     assert round(nobody.link.pause(300), 3) == 0.05
 
 
+def test_after_the_largest_correlation_id_comes_zero() -> None:
+    """An int32: a client that runs for months gets there."""
+    with FakeBroker({Api.METADATA: lambda request: metadata({}, {})}) as broker:
+        hand = Hand(broker.address)
+        hand.link._numbers = count(2**31 - 1)
+        for _ in range(3):
+            assert hand.ask(100).cluster_id == "a-cluster"
+        hand.link.close()
+        hand.selector.close()
+
+
 def test_a_result_without_an_answer_is_due_at_once() -> None:
     """A request that the broker does not serve: nothing arrives that would wake the network."""
     with FakeBroker({}, {}) as broker:
@@ -116,6 +128,55 @@ def test_a_name_without_address() -> None:
     error = hand.ask(0)
     assert error.code == UNSENT and "no broker at no-such-host.invalid:9092" in error.message
     hand.selector.close()
+
+
+@pytest.mark.parametrize("address", [Address("a..b", 9092), Address("x" * 64 + ".org", 9092)])
+def test_a_name_that_cannot_be_one(address: Address) -> None:
+    hand = Hand(address)
+    error = hand.ask(0)
+    assert error.code == UNSENT and f"no broker at {address}" in error.message
+    hand.selector.close()
+
+
+def test_a_place_that_there_cannot_be_is_passed_over(monkeypatch: Any) -> None:
+    found = [
+        (socket.AF_INET, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 70_000)),
+        (-7, socket.SOCK_STREAM, 0, "", ("127.0.0.1", 9092)),  # as IPv6 where the machine has none
+    ]
+    monkeypatch.setattr(socket, "getaddrinfo", lambda *_, **__: found)
+    hand = Hand(Address("a-name", 9092))
+    error = hand.ask(0)
+    assert error.code == UNSENT and "no broker at a-name:9092" in error.message
+    hand.selector.close()
+
+
+class Stuck:
+    """A socket that takes nothing any more."""
+
+    def __init__(self, plain: Any) -> None:
+        self.fileno, self.close = plain.fileno, plain.close
+
+    def send(self, data: Any) -> int:
+        raise BlockingIOError
+
+
+def test_a_request_without_an_answer_has_a_time_out_too() -> None:
+    """Produce with acks=0 to a broker that stands still: its connection is given up."""
+    with FakeBroker({Api.METADATA: lambda request: metadata({}, {})}) as broker:
+        hand = Hand(broker.address)
+        hand.ask(100)
+        plain = hand.link._socket
+        hand.selector.unregister(plain)
+        hand.link._socket = stuck = Stuck(plain)  # type: ignore[assignment]
+        hand.selector.register(stuck, selectors.EVENT_READ, hand.link)
+        hand.link.put(CORE, ASK._replace(answered=False, timeout=3), 100)
+        hand.link.move(100)
+        assert (hand.link.due(), list(hand.link.outcomes())) == (103, [])
+        hand.link.expire(103)
+        ((_, _, error),) = hand.link.outcomes()
+        assert error.code == ErrorCode.request_timed_out
+        assert hand.link.state is ConnectionState.DOWN
+        hand.selector.close()
 
 
 def test_a_name_with_several_addresses_is_tried_one_by_one(monkeypatch: Any) -> None:

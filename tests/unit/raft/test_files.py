@@ -218,6 +218,9 @@ def test_segments_before_a_snapshot_are_deleted(opened):
     directory.log.write_snapshot(snapshot, 0, SNAPSHOT)
     directory.log.finish_snapshot(snapshot)
     directory.log.delete_before(snapshot, 0)
+    assert len([*directory.path.glob("*.log.deleted")]) == 2
+    directory.log.delete_before(snapshot, directory.segments.config.file_delete_delay_ms)
+    assert [*directory.path.glob("*.deleted")] == []
     log = opened().log
     assert (log.start_offset, log.end) == (2, OffsetAndEpoch(3, 1))
 

@@ -5,6 +5,7 @@ open log a device that is always full, or that cannot be flushed.
 """
 
 import asyncio
+import errno
 import os
 import shutil
 import threading
@@ -12,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -395,3 +397,23 @@ def test_a_directory_that_fails_while_it_serves(disks: Disks, harm: Any, number:
     disks.upkeep()
     assert disks.named() == [str(disks.paths[number])]
     disks.stop()
+
+
+def test_a_disk_that_fails_while_a_compaction_rests_ends_the_compaction_only(disks: Disks) -> None:
+    """A file system that has become read-only refuses to remove what is half done, too."""
+    disks.start()
+    directory = disks.directories[0]
+
+    def steps() -> Iterator[None]:
+        try:
+            yield
+            directory.fail(disks.now, "Read-only file system")
+            yield
+        except GeneratorExit:
+            raise OSError(errno.EROFS, "Read-only file system") from None
+
+    cleaner: Any = SimpleNamespace(
+        choose=lambda committed, now: "a log", clean=lambda work, now: steps()
+    )
+    task = CleanerTask(disks.config, disks.replicas, disks.events.append)
+    assert asyncio.run(task._clean(directory, cleaner)) is False

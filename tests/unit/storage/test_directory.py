@@ -266,6 +266,35 @@ def test_deleted_at_once_and_removed_later(home: Home) -> None:
     assert (home.path / "orders-0").exists()
 
 
+@pytest.mark.parametrize("restarted", [False, True])
+def test_a_new_log_under_an_old_name_inherits_no_line_of_a_checkpoint(
+    home: Home, restarted: bool
+) -> None:
+    """After a kill, the next start would take them for the new log's. The old one had six offsets,
+    and was deleted up to the fifth."""
+    directory = home.open()
+    old, others = filled(directory), filled(directory, PAYMENTS)
+    old.advance_start(5, NOW)
+    for log in (old, others):
+        log.flush(NOW)
+    directory.checkpoint({ORDERS: 6, PAYMENTS: 4})
+    if restarted:
+        directory.close(NOW, {ORDERS: 6, PAYMENTS: 4})
+        directory = home.open()
+    directory.delete(ORDERS, NOW)
+    new = directory.create(ORDERS, CONFIG, NOW)
+    new.append(batch(2), 0, NOW)
+    before = stored(new)
+    directory.abandon()
+
+    again = home.open()
+    assert home.told("partition.offline") == []
+    assert (again.logs[ORDERS].start_offset, again.logs[ORDERS].end_offset) == (0, 2)
+    assert stored(again.logs[ORDERS]) == before
+    assert again.high_watermarks == {PAYMENTS: 4}
+    assert again.logs[PAYMENTS].recovery_point == 6
+
+
 def test_a_long_name_is_cut_to_what_a_file_system_takes(home: Home) -> None:
     directory = home.open()
     partition = TopicPartition("t" * 249, 0)

@@ -1,5 +1,6 @@
 """The two index files, byte for byte; whether they find is for tests/properties."""
 
+import errno
 import os
 import struct
 from pathlib import Path
@@ -53,6 +54,18 @@ def test_an_index_by_hand_is_read(offset_path: Path, time_path: Path) -> None:
     assert times.lookup(98) == (77, BASE + 10)
     assert times[-1] == (99, BASE + 15)
     times.close()
+
+
+def test_where_the_disk_has_no_room_for_an_entry_that_is_an_error(
+    offset_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """And no SIGBUS, which ends the process: a preallocated page has no block yet."""
+    index = OffsetIndex(offset_path, BASE, 100)
+    monkeypatch.setattr(os, "pwrite", lambda fd, data, position: 3)
+    with pytest.raises(OSError, match="only 3 of 8 bytes were written") as raised:
+        index.append(BASE + 1, 4160)
+    assert (raised.value.errno, index.count) == (errno.ENOSPC, 0)
+    index.close()
 
 
 def test_preallocated_it_takes_no_room(offset_path: Path) -> None:

@@ -137,6 +137,14 @@ def test_the_outcome_of_a_changed_experiment_is_told_and_not_counted(quiz):
     assert (changed.right, quiz.score) == (True, (1, 1))
 
 
+def test_an_outcome_that_is_none_of_the_answers_leaves_the_question_open(quiz):
+    """What was changed may have one; a wrong reason must not be told for it."""
+    press(quiz, f"1 {KEPT}")
+    told = quiz.tell(1, None)
+    assert "none of the answers" in repr(told) and told.right is None
+    assert quiz.questions[0].truth is None and quiz.score == (0, 0)
+
+
 def test_hints_come_one_by_one_and_end(quiz):
     press(quiz, "1")
     assert "Hint: Who had a copy?" in words_of(quiz)
