@@ -37,11 +37,13 @@ def marked(value: str) -> list[psutil.Process]:
 def left(value: str, patience_s: float) -> list[psutil.Process]:
     """What has this mark still, after so long. While one of them is stopped no time passes, up to
     STOPPED_S: it cannot end before whoever stopped it lets it go on."""
-    deadline, last = time.monotonic() + patience_s, time.monotonic() + patience_s + STOPPED_S
-    while (found := marked(value)) and time.monotonic() < min(deadline, last):
-        time.sleep(PAUSE_S)
+    before = time.monotonic()
+    deadline, last = before + patience_s, before + patience_s + STOPPED_S
+    while (found := marked(value)) and (now := time.monotonic()) < min(deadline, last):
         if any(each.info["status"] == psutil.STATUS_STOPPED for each in found):
-            deadline += PAUSE_S
+            deadline += now - before  # a look at all processes takes long on a busy machine
+        before = now
+        time.sleep(PAUSE_S)
     return found
 
 

@@ -28,6 +28,11 @@ def test_it():
     process.returncode = 0  # or Python warns of it
     print("started", process.pid, flush=True)
 """
+UNTIL_IT_IS_STOPPED = """
+    import psutil
+    while psutil.Process(process.pid).status() != psutil.STATUS_STOPPED:
+        pass
+"""
 SECONDS = "86399"  # nobody else sleeps for so long
 
 
@@ -45,7 +50,8 @@ def test_what_is_left_is_named_and_ended(options: list[str], tmp_path: Path) -> 
 def test_what_is_stopped_has_time_to_end_when_it_goes_on(tmp_path: Path) -> None:
     stopped = '["sh", "-c", "(sleep 3; kill -CONT $$) & kill -STOP $$"]'
     (tmp_path / "conftest.py").write_text(CONFTEST)
-    (tmp_path / "test_it.py").write_text(TEST.replace('["sleep", "{seconds}"]', stopped))
+    test = TEST.replace('["sleep", "{seconds}"]', stopped) + UNTIL_IT_IS_STOPPED
+    (tmp_path / "test_it.py").write_text(test)
     said = run(tmp_path)
     assert "1 passed" in said and "ends with 0" in said
 

@@ -25,7 +25,8 @@ were committed are in the image that every node of the quorum keeps.
     feature_control       levels of features
     result                records with a response
 
-Invariant: a decision changes nothing. `replay` of its records alone changes the image.
+Invariant: a decision changes no metadata; it notes only when a broker was heard of. `replay` of its
+records alone changes the image.
 Invariant: a fenced broker leads nothing, and is in an ISR only as its last member.
 
 Left out: log directories (level 17), eligible leader replicas (23), delegation tokens (14),

@@ -76,9 +76,6 @@ class BrokerHeartbeatManager:
     def register(self, broker: int, now: int) -> None:
         self._sessions[broker] = BrokerSession(now)
 
-    def unregister(self, broker: int) -> None:
-        self._sessions.pop(broker, None)
-
     def has_valid_session(self, broker: int, now: int) -> bool:
         session = self._sessions.get(broker)
         return session is not None and now < session.last_contact_ms + self._session_timeout_ms

@@ -1,6 +1,6 @@
 """Flush the closed segments of a log, while it is used: then a recovery begins behind them.
 
-    roll           a segment is closed; no request waits for the disk
+    roll           a segment is closed; the request waits for the producers' snapshot, and no more
     in a thread    its files, the leader epochs and the names in the directory are flushed
     afterwards     the recovery point moves to the segment behind
 

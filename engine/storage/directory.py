@@ -16,8 +16,8 @@ KAFKA_STORAGE_ERROR, and other directories continue. That is so at any time: als
 cannot be made, locked or listed, or if its meta.properties cannot be read, when the broker starts.
 A directory that another process has locked is no broken disk: then the broker does not start.
 
-A fault in one partition (see survey.py) takes only that partition offline: its files and its lines
-in the checkpoints are not changed.
+A fault in one partition (see survey.py), or an error while its log is opened, takes only that
+partition offline: its files and its lines in the checkpoints are not changed.
 """
 
 import fcntl

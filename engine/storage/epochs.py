@@ -8,7 +8,7 @@ So replicas agree without comparing bytes (KIP-101). Before, they truncated to t
 and could lose acknowledged records.
 
 Invariant: epochs and their start offsets both strictly grow.
-Invariant: no batch is flushed before its epoch.
+Invariant: the recovery point passes no batch whose epoch is not on the disk.
 """
 
 from itertools import pairwise

@@ -339,12 +339,11 @@ def wakes() -> Predict:
     )
 
 
-def woken(clusters: Sequence[tuple[Collection[str], Collection[str]]]) -> str | None:
+def woken(clusters: Sequence[tuple[Collection[str], Collection[str]]]) -> str:
     """By what was acknowledged, and what is there: with ZooKeeper, then in a quorum."""
     lost = ["with acks=1" in heard and "with acks=1" not in there for heard, there in clusters]
     told = {(True, True): LOST_BOTH, (True, False): LOST_WITH, (False, True): LOST_WITHOUT}
-    refused = not any("with acks=1" in heard for heard, _ in clusters)
-    return told.get(tuple(lost), REFUSED_BOTH if refused else None)
+    return told.get(tuple(lost), REFUSED_BOTH)
 
 
 ALL_STOPS, RECORDS_GO, ALL_GOES = (

@@ -184,7 +184,7 @@ def test_a_broker_that_cannot_register_says_why(monkeypatch):
         quorum = FakeQuorum()
         for _ in range(10_000):
             quorum.answer(101, error_code=ErrorCode.inconsistent_cluster_id)
-        life = manager(quorum, initial_broker_registration_timeout_ms="50")
+        life = manager(quorum, initial_broker_registration_timeout_ms="500")
         with pytest.raises(ApiException, match=r"unable to register.*inconsistent_cluster_id"):
             await life.register(REGISTRATION, lambda _: None)
 
