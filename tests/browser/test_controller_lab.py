@@ -19,7 +19,7 @@ def test_a_guess_then_another_controller(lesson: Lesson) -> None:
     part(guess, "answer 1").click()
     expect(part(guess, "answer 1")).to_contain_text("● your prediction")
     lesson.run("distance = {1: 53, 2: 50, 3: 51}")
-    told = lesson.run("questions.started(sim.controller)")
+    told = lesson.run("questions.started(sim.controller, ")
     expect(told).to_contain_text("You predicted: Broker 1: it is started first.")
     guess.scroll_into_view_if_needed()
     expect(part(guess, "answer 2")).to_contain_text("✓ so it was")
