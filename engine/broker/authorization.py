@@ -115,7 +115,7 @@ Change = Callable[[Access, Any, Any], Any]  # (access, request, response) -> res
 
 
 def _topic(metadata: Metadata, row: Any) -> AclResource | None:
-    """None: it is named by an id that is no topic's. The handler says so."""
+    """The topic that a row names; None if its id is no topic's, which the handler refuses."""
     if isinstance(row, str):
         return AclResource(TOPIC, row)
     name = getattr(row, "name", None) or getattr(row, "topic", None)
@@ -253,7 +253,7 @@ def _listed_transactions(access: Access, request: Any, response: Any) -> Any:
 
 
 def _transactions(access: Access, request: Any, response: Any) -> Any:
-    """With the partitions of those topics that the client may describe."""
+    """Described transactions, with the partitions of topics that the client may describe."""
     states = (
         replace(each, topics=_visible(access, each.topics, name="topic"))
         for each in response.transaction_states

@@ -17,7 +17,7 @@ COPIED = 32 * 1024  # up to this size, reading a slice and writing it costs less
 
 
 async def send_file(transport: asyncio.WriteTransport, file: Any, position: int, size: int) -> int:
-    """By the kernel."""
+    """The kernel sends a part of a file; returns how many bytes were sent."""
     try:
         return await asyncio.get_running_loop().sendfile(transport, file, position, size)
     except RuntimeError as error:  # the transport is being closed

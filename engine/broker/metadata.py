@@ -82,8 +82,8 @@ class Metadata:
 
     @property
     def fenced(self) -> list[int]:
-        """The brokers that get new replicas where there are not enough others. With ZooKeeper: none
-        is known."""
+        """The brokers that are registered and fenced: they get new replicas where there are not
+        enough live ones. With ZooKeeper none is known."""
         return sorted(self.ineligible - self.brokers.keys())
 
     @property

@@ -225,7 +225,7 @@ class AclBindingFilter(NamedTuple):
 
 
 def _is_new(kind: AclResourceType, operation: AclOperation) -> bool:
-    """Whether Kafka 2.8 does not know it."""
+    """Whether it is about users or their tokens, which Kafka 2.8 does not know."""
     return kind is AclResourceType.USER or operation in TOKENS
 
 

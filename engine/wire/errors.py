@@ -7,7 +7,7 @@ version, which gets a response.
 
 from typing import NamedTuple
 
-LARGEST_ID = 2**31 - 1  # of a correlation; the next one is 0
+LARGEST_ID = 2**31 - 1  # the largest correlation id, which 0 follows
 
 
 class RequestHeader(NamedTuple):

@@ -47,7 +47,7 @@ def which_version() -> Predict:
 
 
 def versions_were(sent: Sequence[int]) -> str | None:
-    """None: one client alone says nothing of the others."""
+    """Which versions clients chose; None: one client alone says nothing of the others."""
     if len(sent) < 2:
         return None
     if max(sent) == 0:

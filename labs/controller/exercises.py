@@ -81,7 +81,7 @@ def _writes(code: Code) -> str:
 
 
 def _order_apart(state: PartitionState | None) -> object:
-    """The order of an ISR says nothing."""
+    """A state as it is compared with another: the order of an ISR says nothing."""
     return None if state is None else (state[0], state[1], frozenset(state[2]))
 
 

@@ -53,8 +53,9 @@ def start() -> Predict:
 
 
 def started(controller: int | None, nearest: int) -> str | None:
+    """Why this broker became controller; None if it was the nearest, by changed distances."""
     if controller == nearest != 2:
-        return None  # also the nearest, but the distances were changed
+        return None
     return {1: FIRST, 2: NEAREST, 3: THIRD}.get(controller or 0, VOTE)
 
 
@@ -78,7 +79,7 @@ def without() -> Predict:
 
 
 def worked(stored: bool, done: Mapping[str, bool]) -> str | None:
-    """None: there was a controller all the time, and it did the work."""
+    """What was done without a controller; None if there was one all the time, which did it."""
     return None if any(done.values()) else LED if stored else NOTHING
 
 

@@ -28,7 +28,7 @@ def unasked() -> Predict:
 
 
 def pushed(served: Sequence[TracedPartition]) -> str | None:
-    """None: it got records, as it had asked for them."""
+    """What a consumer got that asks for nothing; None: records, as it did ask for them."""
     return None if any(it.client == "reader" and it.bytes for it in served) else NOTHING
 
 
@@ -48,7 +48,7 @@ def complains() -> Predict:
 
 
 def complained(refused: Sequence[object], value: object) -> str | None:
-    """None: nobody did, as four bytes are a whole number, too."""
+    """Who reported an error; None: nobody, as four bytes are a whole number, too."""
     return AT_BROKER if refused else AT_CONSUMER if isinstance(value, str) else None
 
 

@@ -193,7 +193,7 @@ def is_sticky(assign: Assign) -> str:
 
 
 def _known(assigned: Mapping[str, Iterable[Any]]) -> dict[str, list[TopicPartition]]:
-    """With the engine's own partitions: a client's, with the same fields, will do as well."""
+    """The shares, with the engine's own partitions. A client's partition has the same fields."""
     return {
         name: [TopicPartition(it.topic, it.partition) for it in share]
         for name, share in assigned.items()

@@ -166,7 +166,7 @@ def of_more_partitions() -> Predict:
 
 
 def more_were(ratio: float, members: int) -> str | None:
-    """None: another number of members, which handle so many times as much."""
+    """What 128 partitions bring, compared with one; None if there are not four members."""
     if ratio < 1.5:
         return AS_MANY
     return MANYFOLD if ratio >= 10 else FOURFOLD if members == 4 else None

@@ -35,7 +35,7 @@ from engine.security.authorizer import AclAuthorizer, Entries
 from engine.wire.errors import Malformed
 from engine.wire.primitives import NO_THROTTLE
 
-USERS_SINCE = 3  # the version
+USERS_SINCE = 3  # the version that knows them
 DISABLED = ApiException(ErrorCode.security_disabled, "No Authorizer is configured on the broker.")
 
 

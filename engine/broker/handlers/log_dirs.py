@@ -37,7 +37,7 @@ from engine.wire.primitives import NO_THROTTLE
 NO_LAG = UNKNOWN = -1
 FUTURE_SUFFIX = len(".-future") + 32  # that Kafka gives the second log's directory
 LONGEST_NAME = 255
-SIZES_SINCE = 4  # the version
+SIZES_SINCE = 4  # the version that has the sizes of disks
 
 
 async def handle(

@@ -33,7 +33,8 @@ from engine.wire.primitives import NO_THROTTLE
 
 
 def put_down(broker: Broker, handlers: Mapping[int, Handler]) -> dict[int, Handler]:
-    """In front of the handlers of the requests that have such a version."""
+    """By API, the handlers of the requests whose newest version asks for more than one thing. Each
+    goes in front of the handler that there is."""
     newer = {
         KRaftApi.METADATA: partial(_by_id, broker.metadata),
         KRaftApi.FIND_COORDINATOR: _each_key,
@@ -50,7 +51,8 @@ async def _put_down(api: ApiKey, handler: Handler, newer: Any, call: Call, reque
 
 
 async def _by_id(metadata: Metadata, ask: Any, request: Any) -> Any:
-    """Ids count; names in the same request do not. What may not be seen has no name."""
+    """Metadata of topics by their ids. Names in the same request are ignored. A topic that the
+    client may not see comes back without its name."""
     ids = dict.fromkeys(each.topic_id for each in request.topics or () if each.topic_id)
     if not ids:
         return await ask(request)
@@ -90,7 +92,8 @@ async def _each_key(ask: Any, request: Any) -> coordinators_v4.FindCoordinatorRe
 
 
 async def _each_group(ask: Any, request: Any) -> fetch_v8.OffsetFetchResponse:
-    """A group that is named twice has the topics of the last row, as in Kafka."""
+    """The offsets of each group. One that is named twice has the topics of its last row, as in
+    Kafka."""
     turns, rows = Turns(), []
     for id, group in {each.group_id: each for each in request.groups}.items():
         await turns.next()
