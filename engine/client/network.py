@@ -112,8 +112,12 @@ class NetworkClient:
             self._waker.send(b"!")
 
     def wait(self, holds: Callable[[], Any], timeout: float) -> Any:
-        """Wait until `holds` is true, or the time is over; its result. The lock must be held."""
-        until = time.monotonic() + timeout
+        """Wait until `holds` is true, or the time is over; its result. The lock must be held.
+
+        The network's thread is woken once. Each of its rounds wakes this one: if this one woke it
+        in turn, both would be busy until the answer has come.
+        """
+        until, woken = time.monotonic() + timeout, False
         while not (found := holds()):
             self.check()
             left = min(until - time.monotonic(), IDLE)
@@ -121,9 +125,11 @@ class NetworkClient:
                 break
             if self._thread is None:
                 self._round(left)
-            else:
+                continue
+            if not woken:
                 self.wake()
-                self.changed.wait(left)
+                woken = True
+            self.changed.wait(left)
         return found
 
     def ask(self, ask: Ask, timeout: float = math.inf) -> Any:

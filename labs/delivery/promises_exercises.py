@@ -12,7 +12,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from typing import Any
 
-from delivery.shared import fresh
+from delivery.shared import await_markers, fresh
 from engine import Cluster, Consumer, Producer
 from engine.wire.apis import Api
 from widgets import Trial
@@ -207,6 +207,7 @@ def _copied(cluster: Cluster, code: Code) -> str:
         code(Watched(consumer, countdown), Watched(producer, countdown), source, target)
 
     def found(calls: int) -> list[str]:
+        await_markers(cluster)
         return cluster.read(targets[calls], isolation_level="read_committed")
 
     return _killed_everywhere(run, found)

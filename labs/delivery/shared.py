@@ -5,11 +5,11 @@ A broker's session ends after 6 seconds (Kafka: 18 with ZooKeeper, 9 without).
 
 from itertools import count
 
-from lab import LabCluster, TracedPartition, traced, until
+from lab import LabCluster, TracedPartition, state_now, traced, until
 
 from engine import Cluster, Producer
 
-__all__ = ["TracedPartition", "await_leader", "cluster", "fresh", "served", "traced"]
+__all__ = ["TracedPartition", "cluster", "fresh", "traced"]
 
 CONFIG = {
     "zookeeper.session.timeout.ms": "6000",
@@ -23,6 +23,19 @@ cluster = LabCluster(CONFIG, Cluster.mend).cluster
 def await_leader(producer: Producer, topic: str) -> None:
     """Until the broker that the producer asks names a leader of the topic's first partition."""
     until("a leader", lambda: producer.list_topics(topic).topics[topic].partitions[0].leader > 0)
+
+
+def await_markers(cluster: Cluster) -> None:
+    """Until each partition has the markers of all transactions that have ended.
+
+    A commit is answered as soon as its coordinator has stored it; the markers follow. Without the
+    marker a reader with read_committed stops before the transaction, as if it were still open.
+    """
+
+    def marked() -> bool:
+        return not any(it.unmarked for it in state_now(cluster).transactions.values())
+
+    until("markers of all transactions that have ended", marked)
 
 
 _numbers = count(1)

@@ -117,7 +117,8 @@ def beside_memory() -> Predict:
         "A file is read in order, in blocks of 1 MB, past the page cache. How fast is that, "
         "compared with a copy in memory?",
         {
-            LIKE_MEMORY: "So it looks while the page cache answers in the disk's place.",
+            LIKE_MEMORY: "So it looks while a page cache answers in the disk's place, "
+            "here or on the host of a virtual machine.",
             TENTH_OF_IT: "A modern disk gives gigabytes a second, and memory gives more.",
             FAR_SLOWER: "So it is with disks that turn, and with many disks in a cloud.",
         },

@@ -30,6 +30,7 @@ from engine.zookeeper.requests import (
     Stat,
     ZnodeData,
 )
+from tests.interop.session_end import end_session
 from tests.interop.watch import until
 
 CLIENT = """
@@ -286,7 +287,7 @@ def test_a_client_that_closes_hears_of_no_watch(server, monkeypatch):
 def test_what_is_asked_before_the_end_of_the_session_was_heard_is_refused(server):
     async def story(client, events):
         await client.ask([Create("/mine", ephemeral=True)])
-        expire(server, client)  # and the loop stands still meanwhile
+        end_session(server.address, client)  # and the loop stands still meanwhile
         until(lambda: not client._kazoo.connected)  # kazoo knows, and the loop has not heard
         with pytest.raises(MetadataUnavailable, match="SessionExpiredError"):
             await client.ask([Create("/theirs")])
@@ -297,21 +298,13 @@ def test_what_is_asked_before_the_end_of_the_session_was_heard_is_refused(server
     on_loop(server, story)
 
 
-def expire(server, client):
-    """End a session as its time-out would: whoever closes a copy of it ends it for all."""
-    copy = KazooClient(server.address, client_id=client._kazoo.client_id)
-    copy.start()
-    copy.stop()
-    copy.close()
-
-
 def test_an_expired_session_is_told_and_followed_by_another(server):
     async def story(client, events):
         first = client.session_id
         fired = asyncio.get_running_loop().create_future()
         await client.ask([Create("/mine", ephemeral=True)])
         await client.ask([Get("/mine", watch=True)], fired.set_result)
-        await asyncio.to_thread(expire, server, client)
+        await asyncio.to_thread(end_session, server.address, client)
         states = [await events.get() for _ in range(3)]
         assert [event.state for event in states] == [
             SessionState.SUSPENDED,

@@ -31,6 +31,7 @@ from engine.zookeeper.requests import (
     Stat,
     ZnodeData,
 )
+from tests.interop.session_end import end_session
 from tests.search import examples
 
 SESSIONS = 3
@@ -102,7 +103,7 @@ async def real(script, address):
             await clients[who].close()
             return await begin(who)
         ended = clients[who].session_id
-        await asyncio.to_thread(end_copy, address, clients[who])
+        await asyncio.to_thread(end_session, address, clients[who])
         # The copy takes the session away for a moment, and the client may connect to it again.
         while (event := await events[who].get()).state is not SessionState.CONNECTED or (
             event.session_id == ended
@@ -125,14 +126,6 @@ async def real(script, address):
     finally:
         await asyncio.gather(*(client.close() for client in clients))
     return transcript
-
-
-def end_copy(address, client):
-    """End a session as its time-out would: whoever closes a copy of it ends it for all."""
-    copy = KazooClient(address, client_id=client._kazoo.client_id)
-    copy.start()
-    copy.stop()
-    copy.close()
 
 
 def modelled(script):

@@ -54,7 +54,7 @@ MUTANTS = [
         "C242 C243 C244",
         f"{DISK} disk-words disk-verdict disk-seek-verdict",
         [
-            ("copy(range(0, part, LARGE), LARGE)", "read(range(0, part, LARGE), LARGE)"),
+            ("copy(in_order, SMALL)", "read(in_order, SMALL)"),
             ("target[places] = numbers", "target[:] = numbers"),
             ("read(at_random, SMALL)", "read(range(0, part, LARGE), LARGE)"),
         ],

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from nbformat import NotebookNode
 
-from engine import Cluster, Consumer, TopicPartition
+from engine import Cluster, Consumer, Producer, TopicPartition
 from tests.labs.mutants import Mutant, check, parameters
 from tests.labs.mutants_07 import MUTANTS
 from tests.labs.reader import LABS, Reader
@@ -54,6 +54,24 @@ def running(labs_can_be_imported: None) -> Iterator[Callable[[], Cluster]]:
     cluster = lab("delivery.shared").cluster
     yield cluster
     cluster().stop()
+
+
+def test_a_reader_waits_for_the_markers_that_follow_a_commit(
+    running: Callable[[], Cluster],
+) -> None:
+    cluster, committed = running(), {"isolation_level": "read_committed"}
+    topic = cluster.topic("bills")
+    producer = Producer({"bootstrap.servers": cluster.bootstrap, "transactional.id": topic})
+    producer.init_transactions()
+    producer.begin_transaction()
+    producer.produce(topic, "two teas")
+    producer.flush()
+    for one, other in ((1, 2), (1, 3), (2, 3)):
+        cluster.slow(one, other, ms=1000)
+    producer.commit_transaction()
+    assert cluster.read(topic, **committed) == []
+    lab("delivery.shared").await_markers(cluster)
+    assert cluster.read(topic, **committed) == ["two teas"]
 
 
 def with_two_commits(consumer: Any, database: Any, topic: str) -> None:

@@ -30,8 +30,10 @@ class Probe:
     def __init__(self) -> None:
         self.asks: list[Ask] = []
         self.back: list[tuple[Any, Any]] = []  # (about, response or error)
+        self.steps = 0
 
     def step(self, now: float, view: MetadataView) -> list[Ask]:
+        self.steps += 1
         asks, self.asks = self.asks, []
         return asks
 
@@ -291,6 +293,15 @@ def test_metadata_is_asked_for_until_time_is_up() -> None:
     with client(free_address()) as it, pytest.raises(ApiException) as caught:
         it.network.metadata(None, 0.1)
     assert caught.value.code in (UNSENT, ErrorCode.request_timed_out)
+
+
+def test_who_waits_lets_the_network_sleep() -> None:
+    with broker() as one, client(one.address) as it:
+        it.knows(1)
+        with it.network.lock:
+            before = it.probe.steps
+            assert not it.network.wait(lambda: False, 0.3)  # nothing comes
+            assert it.probe.steps - before < 10  # with a wake in each turn: thousands
 
 
 def test_a_bug_in_a_core_is_told_to_the_next_caller() -> None:
