@@ -19,7 +19,8 @@ FetchSnapshot) are refused for these reasons, in this order:
     INVALID_REQUEST           it names another leader of the epoch than is known. (Kafka's node
                               stops then; this one goes on.)
 
-After a response with an error the node waits for the retry backoff, and asks again.
+After a response with an error, or one that names a leader who is no voter, the node waits for the
+retry backoff, and asks again.
 """
 
 from engine.errors import ApiException, ErrorCode
@@ -297,11 +298,11 @@ class RaftClient:
 
     def _use(self, peer: int, request: RaftRequest, response: RaftResponse, now: int) -> bool:
         """Use a response. Returns whether the next request to this node may be sent at once."""
-        if response.epoch == NO_EPOCH_KNOWN or self.quorum.contradicts(
-            response.epoch, response.leader
-        ):
+        epoch, leader = response.epoch, response.leader
+        is_of_voters = epoch != NO_EPOCH_KNOWN and leader in {None, *self.identity.voters}
+        if not is_of_voters or self.quorum.contradicts(epoch, leader):
             return False
-        self.quorum.learn(response.epoch, response.leader, now)
+        self.quorum.learn(epoch, leader, now)
         role, is_fine = self.quorum.role, response.error is ErrorCode.none
         if response.epoch != self.epoch:
             return is_fine

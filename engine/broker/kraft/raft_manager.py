@@ -157,13 +157,22 @@ class RaftManager:
     # -- input -----------------------------------------------------------------------------
 
     def _answered(self, message: RaftMessage) -> None:
-        error = getattr(message.body, "error", ErrorCode.none)
-        if error is ErrorCode.inconsistent_cluster_id and message.peer not in self._unreachable:
-            self._unreachable.add(message.peer)
-            log.error("voter %s is of another cluster (INCONSISTENT_CLUSTER_ID)", message.peer)
-        elif error is ErrorCode.none:
+        if why := self._unusable(message.body):
+            if message.peer not in self._unreachable:
+                self._unreachable.add(message.peer)
+                log.error("voter %s %s", message.peer, why)
+        elif getattr(message.body, "error", ErrorCode.none) is ErrorCode.none:
             self._unreachable.discard(message.peer)
         self._do(lambda now: self.client.step(message, now))
+
+    def _unusable(self, response: object) -> str:
+        """Why the response of a voter cannot be used, if it is a matter of settings."""
+        if getattr(response, "error", None) is ErrorCode.inconsistent_cluster_id:
+            return "is of another cluster (INCONSISTENT_CLUSTER_ID)"
+        leader = getattr(response, "leader", None)
+        if leader is not None and leader not in self.client.identity.voters:
+            return f"says that node {leader} leads, which controller.quorum.voters does not name"
+        return ""
 
     def _failed(self, message: RaftMessage, error: OSError) -> None:
         if message.peer not in self._unreachable:  # once, not again and again

@@ -96,6 +96,7 @@ def test_a_fetch_beyond_the_end_of_the_log_is_told_where_the_log_ends():
         RaftFetchResponse(ErrorCode.invalid_request, 3, 2),
         RaftFetchResponse(ErrorCode.none, 3, 3),  # another leader of the same epoch
         RaftFetchResponse(ErrorCode.none, 4, 1),  # "you lead epoch 4"
+        RaftFetchResponse(ErrorCode.not_leader_or_follower, 4, STRANGER),
         RaftFetchResponse(ErrorCode.unknown_leader_epoch, 2, None),
         VoteResponse(ErrorCode.none, 3, 2, True),
     ],
