@@ -14,7 +14,7 @@ TIMEOUT_MS = 10_000
 
 
 def end_session(address: str, client: Any) -> None:
-    """`address` may have a root, as in host:port/root; `client` is a ZookeeperClient."""
+    """End the session of a ZookeeperClient. The server's address may have a root behind it."""
     host, _, port = address.partition("/")[0].rpartition(":")
     number, password = client._kazoo.client_id
     first = Connect(0, 0, TIMEOUT_MS, number, password, False).serialize()

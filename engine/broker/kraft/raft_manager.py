@@ -166,7 +166,8 @@ class RaftManager:
         self._do(lambda now: self.client.step(message, now))
 
     def _unusable(self, response: object) -> str:
-        """Why the response of a voter cannot be used, if it is a matter of settings."""
+        """What a voter's response shows to be wrong in the settings of this node, or of the voter:
+        its cluster, or a leader that the settings do not name. Empty if it shows nothing."""
         if getattr(response, "error", None) is ErrorCode.inconsistent_cluster_id:
             return "is of another cluster (INCONSISTENT_CLUSTER_ID)"
         leader = getattr(response, "leader", None)
