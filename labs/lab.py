@@ -38,7 +38,8 @@ class LabCluster:
         mend: Callable[[Cluster], None] | None = None,
         metadata: str = "",
     ) -> None:
-        """`mend`: what a lab wants besides, before it goes on with a cluster used before.
+        """`mend`: how a cluster that was used before is made whole. It undoes faults first: behind
+        a link that is cut no broker is ever ready. None: brokers are raised, nothing else.
         `metadata`: of a lab that is about one of the modes; in others the learner chooses."""
         self.config = config
         self._mend, self._metadata = mend, metadata
@@ -62,8 +63,9 @@ class LabCluster:
             running = Cluster(brokers=3, config=self._settings(mode), metadata=mode).start()
             self._running[mode] = running
             shared_clusters.add(running)
-        raise_all(running)
-        if self._mend is not None:
+        if self._mend is None:
+            raise_all(running)
+        else:
             self._mend(running)
         return running
 

@@ -11,7 +11,7 @@ import time
 from widgets import Check
 from widgets.exercise import Task
 
-PATIENCE = 8.0  # seconds for a cluster to come to what was done to it
+PATIENCE = 30.0  # seconds for a cluster to come to what was done to it
 LOOK = 0.2  # seconds between two looks
 
 

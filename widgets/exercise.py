@@ -162,7 +162,10 @@ class Trial(Task):
 
     def run(self, code: Code) -> TrialOutcome:
         """Test the learner's code, and return the result of this attempt."""
-        missing = self.test(code)
+        try:
+            missing = self.test(code)
+        except SystemExit:
+            missing = "it ends the program: take its exit() out"
         self.judged(missing)
         return TrialOutcome(not missing, f"Not yet: {missing}." if missing else self.done)
 
@@ -179,9 +182,10 @@ def agrees_with(engine: Code, examples: Iterable[tuple[Any, ...]]) -> Callable[[
             truth = engine(*each)
             try:
                 found = code(*copy.deepcopy(each))
+                differs = bool(found != truth)
             except Exception as error:  # an error of the learner's code: reported
                 return f"{_call(code, each)} raises {type(error).__name__}: {error}"
-            if found != truth:
+            if differs:
                 return f"{_call(code, each)} gives {_short(found)}, and the engine {_short(truth)}"
         return ""
 

@@ -68,6 +68,16 @@ def decode_subscription(data: bytes) -> Subscription:
         return Subscription(topics, owned, user_data, generation)
 
 
+def decode_topics(data: bytes) -> tuple[str, ...]:
+    """The topics of a subscription, by the fields that all versions have: a coordinator needs no
+    more."""
+    with _reading("subscription", data) as reader:
+        reader.version()
+        topics = tuple(reader.text() for _ in range(reader.length()))
+        reader.nullable()
+        return topics
+
+
 def encode_assignment(it: Assignment) -> bytes:
     return _SHORT.pack(VERSION) + _partitions(it.partitions) + _bytes(it.user_data)
 

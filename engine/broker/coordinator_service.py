@@ -21,6 +21,7 @@ coordinator after the partition was loaded anew.
 import asyncio
 from collections import deque
 from collections.abc import Callable, Coroutine, Iterable
+from contextlib import suppress
 from itertools import count
 from typing import Any, Generic, NamedTuple, TypeVar
 
@@ -46,6 +47,8 @@ from engine.storage.control import ControlType
 from engine.storage.records import Record, encode
 
 C = TypeVar("C", bound=Coordinator)
+
+STEP_MS = 1000  # by which the wall clock may differ from the loop's, before it counts as set
 
 # The errors of a partition that this broker does not lead any more.
 LED_BY_ANOTHER = {ErrorCode.not_leader_or_follower, ErrorCode.unknown_topic_or_partition}
@@ -82,7 +85,8 @@ class CoordinatorService(Generic[C]):
         self._config = services.config
         self._metadata = services.metadata
         self._replicas = services.replicas
-        self._now = services.replicas.now
+        self._wall_clock = services.replicas.now
+        self._ahead: float | None = None  # the wall clock, of the loop's
         self._emit = services.emit
         self._spawn = services.spawn
         self._topic = topic
@@ -167,6 +171,17 @@ class CoordinatorService(Generic[C]):
 
     # -- deadlines -------------------------------------------------------------------------
 
+    def _now(self) -> int:
+        """The time in records, and of deadlines. If the clock was set, or the machine slept, the
+        deadlines are moved along: members are given as long as before, no more and no less."""
+        now = self._wall_clock()
+        ahead = now - self._clock()
+        moved = 0 if self._ahead is None else round(ahead - self._ahead)
+        if self._ahead is None or abs(moved) > STEP_MS:
+            self._ahead = ahead
+            self.coordinator.move_deadlines(moved)
+        return now
+
     def _clock(self) -> float:
         """In whole milliseconds: a timer of the loop never fires before its time."""
         return round(asyncio.get_running_loop().time() * 1000)
@@ -176,8 +191,9 @@ class CoordinatorService(Generic[C]):
             self._alarm.cancel()
             self._alarm = None
         times = [each[0].deadline for each in self._pending.values()]
+        now = self._now()
         if (due := self.coordinator.due()) is not None:
-            times.append(self._clock() + due - self._now())
+            times.append(self._clock() + due - now)
         if times:
             loop = asyncio.get_running_loop()
             self._alarm = loop.call_at(min(times) / 1000, self._on_deadline)
@@ -194,16 +210,17 @@ class CoordinatorService(Generic[C]):
     def _append(self, append: Append) -> list[Effect]:
         """Returns the effects that follow at once: of an error, or if no replica is awaited."""
         number, token = append.partition, append.token
+        to_all = token is not None and self._topic.acks(self._config) == coordinator_topic.ALL
         try:
             stored = self._replicas.append(
-                self._partition(number), _batch(append), to_all=True, client=False
+                self._partition(number), _batch(append), to_all=to_all, client=False
             )
         except ApiException as error:
             code = error.code
             return [] if token is None else self.coordinator.written(token, code, self._now())
         if token is None:
             return []
-        if self._topic.acks(self._config) != coordinator_topic.ALL:
+        if not to_all:
             return self.coordinator.written(token, ErrorCode.none, self._now())
         deadline = self._clock() + self._topic.timeout_ms(self._config)
         pending = self._pending.setdefault(number, deque())
@@ -345,7 +362,8 @@ class GroupService(CoordinatorService[GroupCoordinator]):
 
 class TransactionService(CoordinatorService[TransactionCoordinator]):
     """A new producer needs a producer id. Producer ids come from the metadata store, and the
-    coordinator cannot wait for it, so one is fetched before each InitProducerId."""
+    coordinator cannot wait for it, so one is fetched before each InitProducerId. If there is none
+    now, only a request that needs one is refused."""
 
     def __init__(
         self,
@@ -369,8 +387,9 @@ class TransactionService(CoordinatorService[TransactionCoordinator]):
 
     async def handle(self, request: Any, version: int, client_id: str, host: str) -> Any:
         if isinstance(request, InitProducerIdRequest):
-            while self.coordinator.needs_producer_id:
-                self.coordinator.give_producer_id(await self._producer_ids.next())
+            with suppress(ApiException):  # the coordinator tells it to whoever needs one
+                while self.coordinator.needs_producer_id:
+                    self.coordinator.give_producer_id(await self._producer_ids.next())
         return await super().handle(request, version, client_id, host)
 
     def close(self) -> None:

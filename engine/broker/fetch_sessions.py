@@ -33,7 +33,7 @@ from uuid import UUID
 from engine.broker.purgatory import settle, waiting
 from engine.errors import ApiException, ErrorCode
 from engine.model import TopicPartition
-from engine.replication.log_read import NO_REPLICA, FetchRange
+from engine.replication.log_read import FetchRange
 from engine.replication.replica_manager import ReplicaManager
 from engine.wire.fetch import FetchAnswer
 from engine.wire.topic_ids import UNKNOWN
@@ -48,7 +48,7 @@ MAX_EPOCH = 2**31 - 1
 class FetchSession:
     id: int
     replicas: ReplicaManager
-    replica_id: int  # of the follower that reads; -1: a consumer
+    replica_id: int  # of the follower that reads; below 0: a consumer
     used: int  # when it last sent a request
     epoch: int = INITIAL + 1  # of the next request
     partitions: dict[TopicPartition, FetchRange] = field(default_factory=dict)
@@ -63,10 +63,7 @@ class FetchSession:
     _waiters: "dict[asyncio.Future[bool], None]" = field(default_factory=dict)
 
     def update(self, request: Any) -> None:
-        for topic in request.forgotten_topics_data:
-            name = self._names.get(topic.topic_id, topic.topic) if self.by_id else topic.topic
-            for number in topic.partitions:
-                self._forget(TopicPartition(name, number))
+        """What a request names twice is forgotten, as by Kafka."""
         for topic in request.topics if self.by_id else ():
             if topic.partitions:
                 self._names.pop(self.topic_ids.get(topic.topic), None)
@@ -76,6 +73,11 @@ class FetchSession:
                     self._unknown.add(topic.topic)
         for partition, wanted in wanted_by(request).items():
             self._want(partition, wanted)
+        for topic in request.forgotten_topics_data:
+            name = self._names.get(topic.topic_id) if self.by_id else topic.topic
+            if name is not None:
+                for number in topic.partitions:
+                    self._forget(TopicPartition(name, number))
         self._wake()  # another request of this session may be waiting
 
     def _want(self, partition: TopicPartition, wanted: FetchRange) -> None:
@@ -154,7 +156,7 @@ def wanted_by(request: Any) -> dict[TopicPartition, FetchRange]:
 
 
 class FetchSessions:
-    """The sessions of one broker: `max.incremental.fetch.session.cache.slots` for consumers."""
+    """The sessions of one broker: `max.incremental.fetch.session.cache.slots` at most."""
 
     def __init__(self, slots: int, random: Random) -> None:
         self._slots = slots
@@ -206,19 +208,28 @@ class FetchSessions:
         return found
 
     def _keep(self, session: FetchSession) -> None:
-        """Give it an id, if there is a free slot. A follower has one session, and needs no slot."""
-        if session.replica_id != NO_REPLICA:
+        """Give it an id, if there is a free slot, or one that it may take from another. A follower
+        has one session."""
+        if session.replica_id >= 0:
             for each in list(self._sessions.values()):
                 if each.replica_id == session.replica_id:
                     self._close(each.id)
-        elif len(self._sessions) >= self._slots:
-            oldest = next(iter(self._sessions.values()), None)
-            if oldest is None or session.used - oldest.used <= STALE_MS:
+        if len(self._sessions) >= self._slots:
+            given_up = self._given_up_for(session)
+            if given_up is None:
                 return
-            self._close(oldest.id)
+            self._close(given_up.id)
         while session.id == NO_SESSION or session.id in self._sessions:
             session.id = self._random.randrange(1, 2**31)
         self._sessions[session.id] = session
+
+    def _given_up_for(self, session: FetchSession) -> FetchSession | None:
+        """One that is not used any more; for a follower that of any consumer, the oldest."""
+        oldest = next(iter(self._sessions.values()), None)
+        if oldest is not None and session.used - oldest.used > STALE_MS:
+            return oldest
+        consumers = (each for each in self._sessions.values() if each.replica_id < 0)
+        return next(consumers, None) if session.replica_id >= 0 else None
 
     def _close(self, number: int) -> None:
         session = self._sessions.pop(number, None)

@@ -59,7 +59,8 @@ class MetadataPublisher:
         if delta.controller is not None:
             self.lifecycle.take(LifecycleStep.KNOWN)
         deleted = [each.partition for each in delta.partitions if each.now is None]
-        self.groups.forget(deleted)
+        if deleted:
+            self.groups.forget(deleted)
         gone = {each.topic for each in deleted}
         self.configs.forget(gone - self.metadata.topics.keys())
 

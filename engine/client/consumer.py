@@ -27,7 +27,7 @@ import math
 import time
 import weakref
 from collections import deque
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from functools import partial
@@ -172,12 +172,33 @@ class Consumer:
         read it again."""
         if not 0 <= num_messages <= MOST:
             raise ValueError(f"num_messages must be between 0 and {MOST} (1M)")
-        limit = min(num_messages, self._config.max_poll_records)
         until = _deadline(timeout)
+        return self._gather(min(num_messages, self._config.max_poll_records), until, until)
+
+    def available(self, most: int, timeout: float) -> list[Message]:
+        """What is there when the first message is, up to `most`: as one poll of Java's client."""
+        return self._gather(most, _deadline(timeout), 0.0)
+
+    def _gather(self, limit: int, until: float, until_last: float) -> list[Message]:
+        """Wait for the first message until one time, for the others until another."""
         found: list[Message] = []
-        while len(found) < limit and (more := self._wait(limit - len(found), until, bool(found))):
-            found += more
+        try:
+            while len(found) < limit:
+                more = self._wait(limit - len(found), until_last if found else until, bool(found))
+                if not more:
+                    break
+                found += more
+        except BaseException:  # the application does not get them: they are read again
+            self._go_back_to(found)
+            raise
         return found
+
+    def _go_back_to(self, messages: Iterable[Message]) -> None:
+        with self._network.lock:
+            for message in reversed([it for it in messages if it.error() is None]):
+                key = model.TopicPartition(str(message.topic()), message._partition)
+                if key in self._positions.places:
+                    self._positions.seek(key, message._offset)
 
     def _wait(self, limit: int, until: float, holding: bool = False) -> list[Message]:
         """`holding`: the caller has messages that the application has not seen yet."""
@@ -203,7 +224,7 @@ class Consumer:
             now = time.monotonic()
             self._calm_until = now + CALM
             if self._group is not None:
-                self._group.polled(now)
+                self._group.polled(now, commits=call_back)
         if self._group is not None and call_back:
             self._group.call_back(self)
         self._report_trouble()

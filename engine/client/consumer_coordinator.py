@@ -98,6 +98,7 @@ class ConsumerCoordinator:
         self._max_poll_interval_ms = config.max_poll_interval_ms
         self._membership, offsets, _ = cores
         self.fetch_committed = offsets.fetch
+        self._has_commits = offsets.has_commits
         self._positions = positions
         self._network = network
         self._on_commit = on_commit
@@ -124,9 +125,10 @@ class ConsumerCoordinator:
             self._is_subscribed = False
             self._membership.unsubscribe(time.monotonic())
 
-    def polled(self, now: float) -> None:
-        """The application has called poll."""
-        self._commits.commit_if_due(now)
+    def polled(self, now: float, *, commits: bool = True) -> None:
+        """The application has called poll. `commits`: it has seen all that was delivered."""
+        if commits:
+            self._commits.commit_if_due(now)
         self._membership.polled(now)
         self._network.wake()
 
@@ -171,30 +173,34 @@ class ConsumerCoordinator:
         return None if error is None else Message(error=_reported(error))
 
     def close(self, consumer: Any) -> None:
-        """Commit, give up the partitions, and leave."""
+        """Commit, give up the partitions, and leave. What was committed without waiting is waited
+        for: a member that has left may not commit."""
+        began, callbacks = time.monotonic(), self._membership.callbacks
         if not self._is_subscribed:
             self._commit_before(None)
         with self._network.lock:
+            self._wait(lambda: not self._has_commits(), began)
             self._membership.unsubscribe(time.monotonic())
         while True:
             self.call_back(consumer)
             with self._network.lock:
-                self._wait(lambda: self._membership.callbacks.waiting or self._membership.has_left)
-                if not self._membership.callbacks.waiting:
-                    return
+                self._wait(lambda: callbacks.waiting or self._membership.has_left, began)
+                if not callbacks.waiting:
+                    break
+        self.call_back(consumer)
 
     def _carry_out(self, callback: RebalanceCallback, consumer: Any) -> None:
-        """The application's part in a rebalance."""
-        if isinstance(callback, OnRevoke):
-            self._commit_before(callback.partitions)
-        if isinstance(callback, OnAssign):
-            with self._network.lock:
-                identity = self._membership.identity
-                if identity.generation_id != NO_GENERATION:  # it may have been lost since
-                    self.as_assigned = identity
+        """The application's part in a rebalance. It is done also if it is interrupted."""
         listener = self._listeners.of(callback)
         self.has_assigned = False
         try:
+            if isinstance(callback, OnRevoke):
+                self._commit_before(callback.partitions)
+            if isinstance(callback, OnAssign):
+                with self._network.lock:
+                    identity = self._membership.identity
+                    if identity.generation_id != NO_GENERATION:  # it may have been lost since
+                        self.as_assigned = identity
             if listener is not None and (callback.partitions or isinstance(callback, OnAssign)):
                 listener(consumer, [values.TopicPartition(*each) for each in callback.partitions])
         finally:
@@ -211,12 +217,11 @@ class ConsumerCoordinator:
         with self._network.lock:
             outcome = self._commits.commit_before_revoke(partitions, time.monotonic())
             if outcome is not None:
-                self._wait(lambda: outcome.done)
+                self._wait(lambda: outcome.done, time.monotonic())
 
-    def _wait(self, holds: Callable[[], Any]) -> None:
+    def _wait(self, holds: Callable[[], Any], began: float) -> None:
         """Wait for the group; if no broker answers, only for a short time."""
-        began = time.monotonic()
-        while not self._network.wait(holds, CALM):
+        while not self._network.wait(holds, CALM) and not self._network.is_over:
             patience = NEWS_TAKES if self._network.view.trouble is not None else CLOSING
             if time.monotonic() >= began + patience:
                 return

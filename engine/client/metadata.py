@@ -170,10 +170,13 @@ class MetadataView:
         self._asked = self.trouble = None
         self._failures = 0
         found = MetadataSnapshot.of(response)
+        if not found.brokers:  # the broker has just started, and does not know the cluster yet
+            self._stale = True
+            return
         topics = {name: self._newest(topic) for name, topic in found.topics.items()}
         self.metadata = found._replace(topics=topics)
         self.version += 1
-        self._stale |= not found.brokers or any(map(_is_passing, topics.values()))
+        self._stale |= any(map(_is_passing, topics.values()))
 
     def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         self._asked = None

@@ -37,6 +37,8 @@ from engine.config.client import ClientConfig
 from engine.errors import ApiException, ErrorCode
 from engine.wire.apis import Api
 
+# Errors of one broker: another one may answer.
+OF_ONE_BROKER = UNSENT, ErrorCode.network_exception, ErrorCode.request_timed_out
 IDLE = 60.0  # seconds: the longest wait for sockets
 
 
@@ -105,6 +107,11 @@ class NetworkClient:
                 f"the client stopped at a bug of its own: {self._crash!r}"
             ) from self._crash
 
+    @property
+    def is_over(self) -> bool:
+        """It is closed, perhaps by another thread: nothing that is waited for will come."""
+        return self._over
+
     def wake(self) -> None:
         """A core has something new to act on."""
         if self._asleep:
@@ -169,7 +176,7 @@ class NetworkClient:
                 return MetadataSnapshot.of(self.ask(ask, max(until - time.monotonic(), 0)))
             except ApiException as error:
                 left = until - time.monotonic()
-                if error.code not in (UNSENT, ErrorCode.network_exception) or left <= 0:
+                if error.code not in OF_ONE_BROKER or left <= 0:
                     raise
             with self.lock:
                 self.wait(lambda: False, min(left, self._settings.retry_backoff_ms / 1000))

@@ -61,7 +61,7 @@ class StickyPartitioner(Partitioner):
     ) -> int:
         if key is not None and self._uses_keys:
             return partition_of(key, partitions)
-        if topic not in self._current:
+        if self._current.get(topic, partitions) >= partitions:  # it may have fewer than before
             self._move(topic, partitions, available)
         return self._current[topic]
 

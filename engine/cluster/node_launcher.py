@@ -62,6 +62,7 @@ class TemplateProcess:
         self._lock = threading.Lock()
         self.process: Child | None = None
         self._requests: socket.socket | None = None
+        self._owed = 0  # answers that are still to be read
 
     def start(self, kind: str) -> None:
         """Load the engine, what nodes of this kind need first; unless it is loaded."""
@@ -71,6 +72,7 @@ class TemplateProcess:
             if self._requests is not None:
                 self._requests.close()
             self._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+            self._owed = 0
             with theirs:
                 self._log.parent.mkdir(parents=True, exist_ok=True)
                 command = [sys.executable, "-m", TEMPLATE, kind, " " * ROOM_FOR_COMMAND]
@@ -90,7 +92,10 @@ class TemplateProcess:
             assert self._requests is not None, "start() was called"
             try:
                 socket.send_fds(self._requests, [text], files)
-                answer = self._requests.recv(64)
+                self._owed += 1
+                while self._owed:  # those before ours are of requests that were interrupted
+                    answer = self._requests.recv(64)
+                    self._owed -= 1
             except ConnectionError:
                 answer = b""
         if not answer:

@@ -104,6 +104,9 @@ class Coordinator(ABC):
     def due(self) -> int | None:
         return self._context.timers.due()
 
+    def move_deadlines(self, milliseconds: int) -> None:
+        self._context.timers.move(milliseconds)
+
     def tick(self, now: int) -> list[Effect]:
         for alarm in self._context.timers.expired(now):
             self._on_alarm(alarm, now)

@@ -195,8 +195,8 @@ class Group:
         self._report_member(member, "joined", now)
 
         def stored(error: ErrorCode, now: int) -> None:
-            if member.joining is not caller:
-                return  # a rebalance has answered it since
+            if member.joining is not caller or self.state is PREPARING:
+                return  # a rebalance has answered it since, or is about to
             if error == ErrorCode.none:
                 answer = responses.is_back(caller, self.members, member.id, self.generation, leader)
             else:

@@ -17,7 +17,7 @@ from collections import Counter
 from collections.abc import Collection, Container, Mapping
 from dataclasses import dataclass
 
-from engine.assignors.protocol import decode_subscription
+from engine.assignors.protocol import decode_topics
 from engine.coordinator.effects import Caller
 from engine.coordinator.records import GroupValue, MemberValue
 from engine.errors import ApiException, ErrorCode
@@ -150,7 +150,7 @@ class Members(dict[str, MemberMetadata]):
             return frozenset(
                 topic
                 for each in self.values()
-                for topic in decode_subscription(each.metadata(self.protocol or "")).topics
+                for topic in decode_topics(each.metadata(self.protocol or ""))
             )
         except ApiException:  # the metadata is not a consumer's subscription
             return None

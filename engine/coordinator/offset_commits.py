@@ -163,7 +163,8 @@ def delete(groups: GroupMetadataManager, request: Any, caller: Caller, now: int)
     if group.state is not ClassicGroupState.EMPTY and group.members.protocol_type != CONSUMER:
         raise ApiException(ErrorCode.non_empty_group, f"unknown what {group.id} reads")
     codes = {each: _deletable(groups, group, each) for each in _partitions(request)}
-    group.remove_offsets([each for each, code in codes.items() if code == ErrorCode.none], now)
+    if removed := [each for each, code in codes.items() if code == ErrorCode.none]:
+        group.remove_offsets(removed, now)
     groups.keep(group)
     return with_codes(codes)
 

@@ -51,6 +51,11 @@ class Timers:
         for alarm in [it for it in self._deadlines if (it.partition, it.owner) == place]:
             del self._deadlines[alarm]
 
+    def move(self, milliseconds: int) -> None:
+        """The clock was set by so much."""
+        self._deadlines = {it: deadline + milliseconds for it, deadline in self._deadlines.items()}
+        self._bound = min(self._deadlines.values(), default=None)
+
     def due(self) -> int | None:
         return self._bound
 

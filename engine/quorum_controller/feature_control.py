@@ -48,6 +48,14 @@ def _fault(image: MetadataImage, node: int, name: str, level: int, upgrade: int)
         if most == 0:
             return f"Local controller {node} does not support this feature."
         return f"Local controller {node} only supports versions {least}-{most}"
+    for broker, registered in sorted(image.brokers.items()):
+        its = next((each for each in registered.features if each.name == name), None)
+        if its is None:
+            return f"Broker {broker} does not support this feature."
+        least, most = its.min_supported_version, its.max_supported_version
+        if not least <= level <= most:
+            supports = f"It supports {least} to {most}."
+            return f"Broker {broker} does not support the given version. {supports}"
     if level < now and upgrade == UpgradeType.UPGRADE:
         return (
             "Can't downgrade the version of this feature without setting the upgrade type to "

@@ -239,6 +239,7 @@ class ReplicationControlManager:
     ) -> ErrorCode:
         recovers = change.recovery == RECOVERING
         rules: tuple[tuple[Callable[[], bool], ErrorCode], ...] = (
+            (lambda: change.recovery not in (RECOVERED, RECOVERING), ErrorCode.invalid_request),
             (lambda: change.leader_epoch > partition.leader_epoch, ErrorCode.not_controller),
             (lambda: change.partition_epoch > partition.version, ErrorCode.not_controller),
             (lambda: change.leader_epoch < partition.leader_epoch, ErrorCode.fenced_leader_epoch),

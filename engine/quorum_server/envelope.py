@@ -43,13 +43,17 @@ def opened(envelope: Any, forwardable: Container[int]) -> ForwardedRequest:
     except ValueError as error:
         text = f"Failed to parse client address in envelope: {error}"
         raise ApiException(ErrorCode.invalid_request, text) from error
+    key = int.from_bytes(bytes(envelope.request_data[:2]), signed=True)
+    if key in CONTROLLER_APIS and key not in forwardable:
+        text = f"API {CONTROLLER_APIS[key].name} is not enabled or is not eligible for forwarding"
+        raise ApiException(ErrorCode.invalid_request, text)
     try:
         header, request = decode_request(envelope.request_data, forwardable, CONTROLLER_APIS)
     except UnservedVersion as error:
         raise ApiException(ErrorCode.unsupported_version, str(error)) from error
     except Malformed as error:
         text = f"Failed to parse request header from envelope: {error}"
-        raise ApiException(ErrorCode.invalid_request, text) from error
+        raise ApiException(ErrorCode.unsupported_version, text) from error
     return ForwardedRequest(header, request, principal, f"{host}:0")
 
 

@@ -55,6 +55,8 @@ class QuorumState:
             election = ElectionState(last_epoch)
         if election.leader == self.identity.node_id and not self.identity.is_voter:
             election = ElectionState(election.epoch)  # it was a voter once
+        if election.leader is not None and election.leader not in self.identity.voters:
+            election = ElectionState(election.epoch)  # of another quorum, perhaps
         self._remember(election)
         self.election = election
         self.role: RaftRole = self._first_role(now)

@@ -269,7 +269,7 @@ class ReplicaManager:
     def _notify_followers(self, topic_partition: TopicPartition) -> None:
         """There is more to copy, and nothing else has changed."""
         for reader in self._readers.get(topic_partition, ()):
-            if reader.replica_id != NO_REPLICA:
+            if reader.replica_id >= 0:
                 reader.changed(topic_partition)
 
     # -- the in-sync replicas ------------------------------------------------------------

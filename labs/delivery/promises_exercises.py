@@ -42,7 +42,13 @@ def _storm(cluster: Cluster, code: Code) -> str:
         producer = cluster.producer(code())
     except Exception as error:  # the learner's, and told
         return f"no producer takes these settings: {type(error).__name__}: {error}"
-    for number, value in enumerate(ORDERS[:CALM]):
+    try:
+        producer.produce(topic, ORDERS[0], partition=0)
+    except Exception as error:  # such as a transaction that nobody has begun
+        producer.close(0)
+        return f"the first record is not sent: {type(error).__name__}: {error}"
+    producer.flush(PATIENCE)
+    for number, value in enumerate(ORDERS[1:CALM], 1):
         if number in (20, 40):
             cluster.drop_next_answer(1, Api.PRODUCE)
         producer.produce(topic, value, partition=0)

@@ -32,7 +32,7 @@ from widgets import Check, Trial
 from widgets.exercise import Code
 
 LOG_ENDS = [OffsetAndEpoch(*it) for it in ((0, 0), (3, 1), (5, 1), (4, 2), (6, 2), (5, 3))]
-VOTERS = 3, 5
+VOTERS = 3, 4, 5
 EPOCH_START = 6
 
 TIMEOUTS = {  # Kafka's keys

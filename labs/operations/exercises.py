@@ -11,6 +11,7 @@ import sys
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from itertools import combinations
 from subprocess import DEVNULL, PIPE, Popen
 from time import perf_counter, sleep
@@ -53,22 +54,18 @@ def tame(cluster: Callable[[], Cluster]) -> Trial:
 
 
 def _tamed(cluster: Cluster, code: Code) -> str:
-    try:
-        quotas = code()
-        futures = cluster.admin.alter_client_quotas(quotas)
-        for each in futures.values():
-            each.result()
-    except Exception as error:  # the learner's, and told
-        return f"setting the quotas raises {type(error).__name__}: {error}"
-    try:
+    with ExitStack() as set_by_then:
+        try:
+            for entity, limits in dict(code()).items():
+                _set(cluster, entity, limits)
+                set_by_then.callback(_set, cluster, entity, dict.fromkeys(limits))
+        except Exception as error:  # the learner's, and told
+            return f"setting the quotas raises {type(error).__name__}: {error}"
         return _slowed(cluster)
-    finally:
-        _remove(cluster, quotas)
 
 
-def _remove(cluster: Cluster, quotas: Mapping[ClientQuotaEntity, Mapping[str, float]]) -> None:
-    nothing = {entity: dict.fromkeys(limits) for entity, limits in quotas.items()}
-    for each in cluster.admin.alter_client_quotas(nothing).values():
+def _set(cluster: Cluster, entity: ClientQuotaEntity, limits: Mapping[str, float | None]) -> None:
+    for each in cluster.admin.alter_client_quotas({entity: limits}).values():
         each.result()
 
 

@@ -25,7 +25,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
-from urllib.request import urlopen
+from urllib.request import ProxyHandler, build_opener
 
 from engine import Cluster, Consumer, ListenerContainer, Producer
 from engine.errors import ApiException, ErrorCode
@@ -39,6 +39,7 @@ PARTITIONS = 2  # of each topic: their number tells nothing about the cause
 FIRST = 10  # rounds, before a transaction begins and the poison comes
 TICK = 0.1  # seconds between two rounds of the producer
 RECORDS = 4  # of each topic, in a round
+METRICS_S = 10.0  # for the page with the metrics of a broker
 DELAY = 3000  # ms, of each message between the brokers
 NO_LONGER = 3_600_000  # ms that the transaction may take
 CONFIG = {
@@ -103,7 +104,8 @@ class LagCase:
         """The page with the metrics of a broker, without its comments."""
         self._check()
         port = int((self.cluster.directory(broker) / "metrics.port").read_text())
-        with urlopen(f"http://127.0.0.1:{port}/metrics") as page:
+        direct = build_opener(ProxyHandler({}))
+        with direct.open(f"http://127.0.0.1:{port}/metrics", timeout=METRICS_S) as page:
             lines = page.read().decode().splitlines()
         return [each for each in lines if not each.startswith("#")]
 

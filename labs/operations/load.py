@@ -48,9 +48,11 @@ class Load:
         self._thread.start()
         return self
 
-    def __exit__(self, *_: object) -> None:
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
         self._stop.set()
         self._thread.join()
+        if kind is not None:  # the cell was stopped, or has failed: nobody waits for the rest
+            self._producer.purge()
         self._producer.flush(30)
         self._producer.close()
 

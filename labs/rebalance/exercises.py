@@ -160,6 +160,9 @@ def histories() -> Iterator[tuple[list[Subscriber], Counts]]:
         yield [_member(name, owned) for name, owned in had.items()], topics
     yield [_member(name, ()) for name in "abcdef"], {"orders": 4}
     yield [_member("a", range(6)), _member("b", range(6, 12))], {"orders": 13}
+    yield [Subscriber(name, ("pizzas",)) for name in "ab"], {"pizzas": 5}
+    both = ("orders", "pizzas")
+    yield [Subscriber(name, both) for name in "abc"], {"orders": 3, "pizzas": 4}
 
 
 def _member(name: str, owned: Sequence[int]) -> Subscriber:
@@ -170,18 +173,18 @@ def _member(name: str, owned: Sequence[int]) -> Subscriber:
 def is_sticky(assign: Assign) -> str:
     """What is wrong with it: the rules that the engine's own assignor is tested by."""
     for members, counts in histories():
-        case = f"with {_told(members)} of {counts['orders']}"
+        case = f"with {_told(members)} of {sum(counts.values())}"
         try:
             assigned = assign(list(members), dict(counts))  # its own copies: it may change them
             shares = _known(assigned)
+            given = sorted(it for share in shares.values() for it in share)
         except Exception as error:  # the learner's, and told
             return f"{case} it raises {type(error).__name__}: {error}"
-        given = sorted(it for share in shares.values() for it in share)
-        wanted = [TopicPartition("orders", number) for number in range(counts["orders"])]
+        wanted = [TopicPartition(topic, it) for topic, n in counts.items() for it in range(n)]
         if set(shares) != {member.id for member in members}:
-            return f"{case} it knows of {sorted(shares)}"
-        if given != wanted:
-            out = [it.partition for it in given]
+            return f"{case} it knows of {sorted(map(str, shares))}"
+        if given != sorted(wanted):
+            out = [f"{topic} {number}" for topic, number in given]
             return f"{case} it gives out {out}, and not each partition once"
         sizes = [len(share) for share in shares.values()]
         if max(sizes) - min(sizes) > 1:

@@ -36,10 +36,10 @@ def _prepare(on: Cluster) -> None:
     The first request for a coordinator creates that topic. A broker that was killed and runs again
     leads nothing until its partitions elect their preferred replicas.
     """
+    on.mend()
     consumer = on.consumer({"group.id": "first"})
     consumer.committed([TopicPartition("anything", 0)])
     consumer.close()
-    on.mend()
     on.admin.elect_leaders(ElectionType.PREFERRED).result()
     until("preferred leaders", lambda: all(map(_is_preferred, on.state().partitions.values())))
 

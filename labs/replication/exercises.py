@@ -26,6 +26,7 @@ from widgets.exercise import Code, agrees_with
 
 SEEDS, SECONDS = (1, 2, 8), 6.0  # the storms, and how long each lasts
 OFTEN = 5  # how often a disaster strikes
+LEVELS = "all", "1", "0", "-1"  # of acks
 # Events which tell that a broker's session is over; without ZooKeeper, the broker is fenced then.
 ENDED = {"broker.down", "broker.fenced", "broker.killed", "broker.stopped", "broker.died"}
 # With ZooKeeper the controller is a broker, whose session has ended, too.
@@ -107,6 +108,8 @@ def _survives(code: Code) -> str:
         level, least = str(chosen["acks"]), int(chosen["min.insync.replicas"])
     except Exception as error:  # the learner's, and told
         return f"it raises {type(error).__name__}: {error}"
+    if level not in LEVELS or least < 1:
+        return f"acks is one of {', '.join(LEVELS)}, and min.insync.replicas is 1 or more"
     if level in ("all", "-1") and least > 2:
         return "with one of three brokers down nothing could be written"
     disasters = {
@@ -227,10 +230,14 @@ def _in_a_storm(code: Code) -> str:
         partition = Yours
 
     for seed in SEEDS:
+        run = Run(seed, SECONDS, defect=Defect(Rules(Led)))
         try:
-            Run(seed, SECONDS, defect=Defect(Rules(Led))).go()
+            run.go()
         except Violation as violation:
             return f"in storm {seed} a promise is broken: {violation.text}"
+        except Exception as error:  # the learner's, and told
+            run.abandon()
+            return f"in storm {seed} it raises {type(error).__name__}: {error}"
     return ""
 
 

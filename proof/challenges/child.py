@@ -10,10 +10,12 @@ processes: there it is judged here, and what does not end is the tab's to stop.
 
 import faulthandler
 import re
+import signal
 import tempfile
 import warnings
 from multiprocessing import get_context
 from multiprocessing.connection import Connection
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO, Any
 
 from engine.browser import IN_BROWSER
@@ -47,8 +49,8 @@ def judge_apart(
     check_methods(challenge, rule)
     context = get_context("fork")
     receiver, sender = context.Pipe(duplex=False)
-    with receiver, tempfile.TemporaryFile("w+") as traceback:
-        arguments = sender, traceback, challenge, rule, first, seeds, attempt_s
+    with receiver, TemporaryDirectory() as scratch, TemporaryFile("w+") as traceback:
+        arguments = sender, traceback, scratch, challenge, rule, first, seeds, attempt_s
         child = context.Process(target=_judge, args=arguments, daemon=True)
         with warnings.catch_warnings():
             # A kernel has threads of its own; the child uses none of what they lock.
@@ -100,12 +102,16 @@ def _line(traceback: str, rule: type) -> str:
 def _judge(
     sender: Connection,
     traceback: IO[str],
+    scratch: str,
     challenge: Challenge,
     rule: type,
     first: int,
     seeds: int,
     attempt_s: float,
 ) -> None:
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # whoever asked hears it, and ends this process
+    tempfile.tempdir = scratch  # goes with whoever asked, however this process ends
+
     def say(text: AttemptStart | str) -> None:
         faulthandler.dump_traceback_later(attempt_s, exit=True, file=traceback)
         sender.send(("progress", text))

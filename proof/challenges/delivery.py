@@ -25,6 +25,7 @@ from proof.challenges.storm_trial import StormTrial
 from proof.storms.defects import TransactionsWith
 
 APPEND, REFUSE = -1, -2  # what a rule of sequences returns, besides the place of a batch
+NO_DECISION = "there is no decision that some partitions may not have heard of"
 
 
 class SequenceRule(Protocol):
@@ -115,8 +116,9 @@ class StableRule(Protocol):
     ) -> int:
         """Up to which offset does a consumer with isolation.level=read_committed read?
 
-        `open`: the first offsets of the transactions that are open here. `ended`: of those whose
-        marker is in this log: the first offset, and that of the marker.
+        `open`: the first offsets of the transactions that are open here. `ended`: of those that
+        have ended lately: the first offset, and that of the marker in this log. What lies below
+        `high_watermark` is replicated.
         """
 
 
@@ -156,8 +158,7 @@ def put_resume(guard: RuleGuard) -> Rules:
             if found == "wait":
                 return
             if self.metadata.state not in ENDING:
-                state = self.metadata.state.value
-                guard.refuse("resume", found, f'"wait": in {state} there are no markers to write')
+                guard.reject("resume", found, f"in {self.metadata.state.value} {NO_DECISION}")
             self.metadata = ended_as(self.metadata, commits=found == "commit")
             self.send_markers(now)
 
@@ -219,7 +220,11 @@ CHALLENGES = (
         "How far may read_committed read?",
         "transaction",
         StableRule,
-        StormTrial(put_stable, in_transactions=True),
+        StormTrial(
+            put_stable,
+            in_transactions=True,
+            cases=drawn(drawn_cases.stable, int, "transaction"),
+        ),
         naive="""class Mine:
     def last_stable(self, high_watermark, open, ended):
         return high_watermark

@@ -13,13 +13,16 @@ from itertools import groupby
 from random import Random
 from typing import Any, NamedTuple
 
+from engine.model import NO_BROKER
 from proof.challenges.guard import RuleGuard
 from proof.challenges.trial import CaseStage, CaseTrial, PromiseBroken
 
 STAGE = "drawn cases"
+CALLS = 8  # of a rule, in one attempt: each kind of arguments comes in some of them
 SIZE = 12  # of a case: the largest offset or epoch in it, or about so
 FOLLOWERS = (2, 3, 4)
 STORED = 5  # batches that a broker remembers
+SEQUENCES = "newer gap", "newer again", "newer", "again", "part", "old", "gap", "next"
 OUTSIDE = -1  # the generation of a consumer that is in no group
 
 
@@ -40,11 +43,15 @@ def drawn(draw: Callable[[Random, int], DrawnCase], result: type, unit: str) -> 
     """A trial with this stage alone."""
 
     def check(guard: RuleGuard, case: DrawnCase) -> None:
-        found = guard.call(case.method, result, *case.arguments.values())
-        if text := case.broken(found):
-            raise PromiseBroken(f"{case.method} returns {found!r}: {text}")
+        check_drawn(guard, case, result)
 
-    return CaseTrial(check, unit, [CaseStage(STAGE, draw)], SIZE)
+    return CaseTrial(check, unit, [CaseStage(STAGE, draw, CALLS)], SIZE)
+
+
+def check_drawn(guard: RuleGuard, case: DrawnCase, result: type) -> None:
+    found = guard.call(case.method, result, *case.arguments.values())
+    if text := case.broken(found):
+        raise PromiseBroken(f"{case.method} returns {found!r}: {text}")
 
 
 def high_watermark(chance: Random, size: int) -> DrawnCase:
@@ -144,24 +151,33 @@ def fence(chance: Random, size: int) -> DrawnCase:
 
 
 def sequences(chance: Random, size: int) -> DrawnCase:
-    """A producer that is new, goes on, repeats itself, leaves a gap, or has a newer epoch."""
-    kind = chance.choice(("newer gap", "again", "again", "old", "gap", "next", "newer"))
-    stored = tuple(batches(chance, int(kind != "next"), min(size, STORED)))
+    """A producer that is new, goes on, repeats all or a part of a batch, leaves a gap, or has a
+    newer epoch."""
+    kind = chance.choice((*SEQUENCES, "again"))
+    since = 0 if kind == "newer again" else chance.randint(1, 9)
+    stored = tuple(batches(chance, since, int(kind != "next"), min(size, STORED)))
     follows = stored[-1][1] + 1 if stored else 0
     first = {"next": follows, "gap": follows + chance.randint(1, 3), "newer": 0}.get(kind, 1)
     last, right = first + chance.randint(0, 2), -1 if kind in ("next", "newer") else -2
-    if kind == "again":
-        right = chance.randrange(len(stored))
-        first, last = stored[right]
+    if kind in ("again", "part", "newer again"):
+        place = chance.randrange(len(stored)) if kind != "newer again" else 0
+        right = {"again": place, "part": -2}.get(kind, -1)
+        first, last = stored[place]
+    if kind == "part":
+        last = chance.choice([it for it in range(first, last + 4) if it != last])
     if kind == "old":
         first = chance.randrange(stored[0][0])
         last = min(first + 2, stored[0][0] - 1)
     told = {
         "next": "this batch follows on the last one, and is to be appended.",
         "again": f"this batch is stored at place {right}, and its offset is to be answered.",
+        "part": f"no stored batch goes from {first} to {last}: whoever takes it for one of them "
+        "acknowledges records that are not stored, or others.",
         "old": "this batch is older than the stored ones: it was appended, and is to be refused.",
         "gap": "batches between the last one and this one are missing.",
         "newer": "a newer epoch begins at 0, and this batch is to be appended.",
+        "newer again": "the stored batches are of the epoch before: this one is another, and is to "
+        "be appended.",
         "newer gap": "a newer epoch begins at 0, and this batch does not.",
     }
     arguments = {"first": first, "last": last, "newer": "newer" in kind, "stored": stored}
@@ -169,9 +185,8 @@ def sequences(chance: Random, size: int) -> DrawnCase:
     return DrawnCase("place", arguments, size, lambda found: "" if found == right else told[kind])
 
 
-def batches(chance: Random, least: int, most: int) -> Iterator[tuple[int, int]]:
+def batches(chance: Random, first: int, least: int, most: int) -> Iterator[tuple[int, int]]:
     """First and last sequence number of one batch after another."""
-    first = chance.randint(1, 9)
     for _ in range(chance.randint(least, most)):
         last = first + chance.randint(0, 2)
         yield first, last
@@ -202,3 +217,67 @@ def generation(chance: Random, size: int) -> DrawnCase:
 
     arguments = {"generation": mine, "current": current, "member": member, "decided": decided}
     return DrawnCase("may_commit", arguments, current, broken)
+
+
+def stable(chance: Random, size: int) -> DrawnCase:
+    """Transactions that are open, or have a marker that is replicated or not."""
+    mark = chance.randint(1, size)
+    opened = sorted(chance.sample(range(size + 1), chance.randint(0, 2)))
+    markers = [max(1, mark + chance.choice((-2, -1, 0, 1))) for _ in range(chance.randint(0, 2))]
+    ended = [(chance.randrange(last), last) for last in sorted(markers)]
+    begun = [*opened, *(first for first, last in ended if last >= mark)]
+    right = min([mark, *begun])
+
+    def broken(found: int) -> str:
+        if min(found, mark) > right:  # beyond the high watermark nobody reads
+            return f"whether the record at {right} counts may still change."
+        if found < right:
+            return f"it is decided which records below {right} count, and they are kept back."
+        return ""
+
+    arguments = {"high_watermark": mark, "open": tuple(opened), "ended": tuple(ended)}
+    return DrawnCase("last_stable", arguments, max(1, len(opened) + len(ended)), broken)
+
+
+def election(chance: Random, size: int) -> DrawnCase:
+    brokers = range(1, chance.randint(3, 5) + 1)
+    candidates = tuple(chance.sample(brokers, len(brokers)))[: chance.choice((1, 5, 5))]
+    isr = tuple(chance.sample(brokers, chance.randint(1, len(brokers))))
+    live = frozenset(it for it in brokers if chance.random() < 0.8)
+    fit = [it for it in candidates if it in isr and it in live]
+    right = fit[0] if fit else NO_BROKER
+
+    def broken(found: int) -> str:
+        if found == right:
+            return ""
+        if found == NO_BROKER:
+            return f"broker {right} lives and has each committed record: nobody has to wait."
+        if found not in candidates:
+            return f"it is not one of {list(candidates)}."
+        if found not in live:
+            return f"broker {found} does not live."
+        if found not in isr:
+            return f"broker {found} may lack a committed record."
+        return f"broker {right} stands before it among the candidates, and may lead, too."
+
+    arguments = {"candidates": candidates, "isr": isr, "live": live}
+    return DrawnCase("leader", arguments, len(brokers), broken)
+
+
+def lag(chance: Random, size: int) -> DrawnCase:
+    most = chance.choice((500, 4000, 30_000))
+    behind = chance.choice((most // 2, most - 1, most + 1, 2 * most))
+    leader_end = chance.randint(1, size)
+    end = leader_end - chance.choice((0, 1, chance.randint(1, leader_end)))
+
+    def broken(leaves: bool) -> str:
+        if leaves and end == leader_end:
+            return "it has all records, however long nobody has written."
+        if leaves and behind < most:
+            return f"it may be behind for {most} ms."
+        if not leaves and end < leader_end and behind > most:
+            return f"it is behind for more than {most} ms, and acks=all waits for it."
+        return ""
+
+    told = {"end": end, "leader_end": leader_end, "behind_ms": behind, "max_lag_ms": most}
+    return DrawnCase("must_leave", told, 1, broken)

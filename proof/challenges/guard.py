@@ -8,14 +8,26 @@ Nothing that a rule does hangs or damages the run: the first failure is kept in 
 run is over.
 """
 
+import copyreg
 import inspect
+import reprlib
 import sys
+import textwrap
 import traceback
 from collections.abc import Mapping, Set
 from types import FrameType, MappingProxyType
 from typing import Any, NoReturn
 
 STEPS = 300_000  # of the interpreter, that one call may take
+LONGEST = 300  # letters of an error
+
+
+def _thawed(mapping: MappingProxyType[Any, Any]) -> Any:
+    """A rule may take a deep copy of what it gets: of a read-only mapping, a dict."""
+    return dict, (dict(mapping),)
+
+
+copyreg.pickle(MappingProxyType, _thawed)
 
 
 class RuleFailure(Exception):
@@ -46,15 +58,17 @@ class RuleGuard:
         sys.settrace(self._trace)
         try:
             found = getattr(self.rule, method)(*map(frozen, arguments))
-        except TooManySteps:
-            self._fail(f"{method} does not come to an end: it has taken {self._most:,} steps")
+        except TooManySteps as error:
+            sys.settrace(tracer)
+            where = f"{method}{self._line(error)}"
+            self._fail(f"{where} does not come to an end: it has taken {self._most:,} steps")
         except BaseException as error:  # KeyboardInterrupt, too, if the rule raises it
             sys.settrace(tracer)
-            self._fail(self._sentence(method, error))
+            self._fail(f"{method}{self._line(error)}: {type(error).__name__}: {_text(error)}")
         finally:
             sys.settrace(tracer)
         if not _is_a(found, result):
-            self._fail(f"{method} returns {found!r}, and not {_a(result)}")
+            self.refuse(method, found, _a(result))
         return found
 
     def _trace(self, frame: FrameType, event: str, argument: object) -> Any:
@@ -66,18 +80,21 @@ class RuleGuard:
         return self._trace
 
     def refuse(self, method: str, found: object, wanted: str) -> NoReturn:
-        """What a rule has returned has the right type, and no meaning."""
-        self._fail(f"{method} returns {found!r}, and not {wanted}")
+        """What a rule has returned has another type, or no meaning."""
+        self._fail(f"{method} returns {reprlib.repr(found)}, and not {wanted}")
 
-    def _sentence(self, method: str, error: BaseException) -> str:
+    def reject(self, method: str, found: object, why: str) -> NoReturn:
+        """What a rule has returned cannot be done."""
+        self._fail(f"{method} returns {reprlib.repr(found)}: {why}")
+
+    def _line(self, error: BaseException) -> str:
         """Where the learner's own code was when it happened."""
         lines = [
             frame.lineno
             for frame in traceback.extract_tb(error.__traceback__)
             if frame.filename == self._file
         ]
-        where = f", line {lines[-1]}" if lines else ""
-        return f"{method}{where}: {type(error).__name__}: {error}"
+        return f", line {lines[-1]}" if lines else ""
 
     def _fail(self, text: str) -> NoReturn:
         self.failure = RuleFailure(f"{text}.")
@@ -97,6 +114,13 @@ def frozen(value: Any) -> Any:
     if isinstance(value, set):
         return frozenset(value)
     return tuple(value) if isinstance(value, list) else value
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return textwrap.shorten(str(error), LONGEST, placeholder=" …")
+    except Exception:  # the learner's, of an error that cannot tell what it is
+        return "it has no text"
 
 
 def _is_a(found: object, kind: type) -> bool:

@@ -16,7 +16,9 @@ from engine.broker.rules import Rules
 from engine.replication.partition import Follower, Partition
 from engine.sim.client import Delivery
 from engine.sim.simulation import Simulation
+from proof.challenges import drawn_cases
 from proof.challenges.challenge import Challenge
+from proof.challenges.drawn_cases import CALLS, STAGE, DrawnCase, check_drawn
 from proof.challenges.guard import RuleGuard
 from proof.challenges.trial import CaseStage, CaseTrial, PromiseBroken
 from proof.storms.defects import PartitionsWith
@@ -132,9 +134,10 @@ class _Stage:
             )
 
     def _pass(self, ms: int) -> None:
-        for _ in range(max(1, ms // LAG_MS * 4)):
+        while ms > 0:
             self.sim.run(ms=min(ms, LAG_MS // 4))
             self._check_isr()
+            ms -= LAG_MS // 4
 
     def _check_isr(self) -> None:
         events = self.sim.world.events
@@ -157,7 +160,9 @@ class _Stage:
             )
 
 
-def check_shrink(guard: RuleGuard, case: LaggingStory) -> None:
+def check_shrink(guard: RuleGuard, case: LaggingStory | DrawnCase) -> None:
+    if isinstance(case, DrawnCase):
+        return check_drawn(guard, case, bool)
     stage = _Stage(guard)
     for what, number in case.steps:
         getattr(stage, what)(number)
@@ -212,6 +217,7 @@ CHALLENGE = Challenge(
             CaseStage("slow network", _slow),
             CaseStage("dead or cut off", _away),
             CaseStage("everything", _everything),
+            CaseStage(STAGE, drawn_cases.lag, CALLS),
         ),
         size=STEPS,
         put=put_shrink,

@@ -6,7 +6,9 @@ from typing import Any, Protocol
 from engine.broker.rules import Rules
 from engine.controller.election import Elected, Rule, elect
 from engine.model import NO_BROKER
+from proof.challenges import drawn_cases
 from proof.challenges.challenge import Challenge
+from proof.challenges.drawn_cases import drawn
 from proof.challenges.guard import RuleGuard
 from proof.challenges.storm_trial import StormTrial
 
@@ -17,9 +19,10 @@ class ElectionRule(Protocol):
     ) -> int:
         """Which broker leads this partition from now on?
 
-        `candidates`: the replicas that come into question, the preferred one first. `isr`: the
-        replicas that are in sync, as ZooKeeper has it. `live`: the brokers that have a session and
-        do not want to stop. Return one of `candidates`, or -1: the partition waits.
+        `candidates`: the replicas that come into question, in the order in which they are
+        preferred. `isr`: the replicas that are in sync, as ZooKeeper has it. `live`: the brokers
+        that have a session and do not want to stop. Return one of `candidates`, or -1: the
+        partition waits.
         """
 
 
@@ -54,7 +57,12 @@ CHALLENGE = Challenge(
     "Who leads now?",
     "ISR",
     ElectionRule,
-    StormTrial(put_election, known=(100,), small=(1024, 1052)),
+    StormTrial(
+        put_election,
+        known=(100,),
+        small=(1024, 1052),
+        cases=drawn(drawn_cases.election, int, "broker"),
+    ),
     naive="""class Mine:
     def leader(self, candidates, isr, live):
         return next((broker for broker in candidates if broker in live), -1)

@@ -74,6 +74,7 @@ class PromiseBroken(Exception):
 class CaseStage(NamedTuple):
     name: str
     draw: Callable[[Random, int], Any]  # a case of at most this size
+    draws: int = 1  # of an attempt; the first one that fails is shown
 
 
 class CaseTrial:
@@ -90,11 +91,11 @@ class CaseTrial:
         put: Put | None = None,  # a rule into a broker, where a broker has it
     ) -> None:
         self.unit, self._check, self._size, self.put = unit, check, size, put
-        self._draws = {stage.name: stage.draw for stage in stages}
+        self._stages = {stage.name: stage for stage in stages}
 
     @property
     def stages(self) -> Sequence[str]:
-        return [*self._draws]
+        return [*self._stages]
 
     def of(self, stage: str) -> "CaseTrial":
         return self
@@ -108,14 +109,15 @@ class CaseTrial:
 
     def attempt(self, rule: type, stage: str, seed: int, most: int | None = None) -> Failure | None:
         guard, size = made(rule), self._size if most is None else most
-        case = self._draws[stage](Random(f"{stage} {seed}"), size)
-        try:
-            self._check(guard, case)
-        except PromiseBroken as broken:
-            return Failure(str(broken), case.size, shown=str(case))
-        except RunOver:
-            assert guard.failure is not None
-            return Failure(str(guard.failure), case.size, by_itself=True, shown=str(case))
+        chance, (_, draw, draws) = Random(f"{stage} {seed}"), self._stages[stage]
+        for case in (draw(chance, size) for _ in range(draws)):
+            try:
+                self._check(guard, case)
+            except PromiseBroken as broken:
+                return Failure(str(broken), case.size, shown=str(case))
+            except RunOver:
+                assert guard.failure is not None
+                return Failure(str(guard.failure), case.size, by_itself=True, shown=str(case))
         return None
 
 

@@ -5,6 +5,7 @@ A controller that is the only voter is the node here: it needs nobody else.
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
@@ -16,7 +17,7 @@ import pytest
 
 from engine.cluster import node_launcher
 from engine.cluster.child import Child
-from engine.cluster.node_launcher import LOST, NodeLauncher, TemplateProcess
+from engine.cluster.node_launcher import LOST, NodeLauncher, NodeRequest, TemplateProcess
 from engine.cluster.ports import free_port
 from engine.errors import ApiException
 from engine.raft.bootstrap import format_directory, random_id
@@ -193,3 +194,14 @@ def test_launchers_that_share_a_template_leave_it_running(
     assert parents[0].alive
     shared.stop()
     assert not parents[0].alive
+
+
+def test_an_answer_that_an_interrupt_left_unread_is_not_taken_for_the_next(tmp_path: Path) -> None:
+    template = TemplateProcess(tmp_path / "log")
+    template._requests, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+    with template._requests, theirs:
+        template._owed = 1
+        for answer in b"111", b"222", b"333":
+            theirs.send(answer)
+        requests = [template.ask(NodeRequest([], {}, "/"), [theirs.fileno()]) for _ in range(2)]
+    assert requests == [222, 333]

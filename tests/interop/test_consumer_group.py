@@ -178,3 +178,25 @@ def test_a_callback_that_raises_raises_from_poll_and_the_consumer_goes_on(make, 
     with pytest.raises(LookupError, match="of the application"):
         consumer.poll(SOON)
     assert consumer.poll(SOON).value() == b"a"
+
+
+def test_commits_that_nobody_waited_for_are_done_when_it_closes(make, produce, topic):
+    """Each of them, and their callbacks: a member that has left may not commit."""
+    produce(topic, *map(text, range(6)))
+    told: list[Any] = []
+    group, place = f"group-{topic}", TopicPartition(topic, 0)
+    for subscribes in (True, False):
+        consumer = make(
+            group_id=group,
+            enable_auto_commit=False,
+            on_commit=lambda error, rows: told.append((error, rows[0].offset)),
+        )
+        if subscribes:
+            consumer.subscribe([topic])
+        else:
+            consumer.assign([TopicPartition(topic, 0, 3)])
+        for message in take(consumer, 3):
+            consumer.commit(message=message)
+        consumer.close()
+    assert told == [(None, offset) for offset in range(1, 7)]
+    assert make(group_id=group).committed([place], timeout=SOON)[0].offset == 6

@@ -125,6 +125,8 @@ def test_the_leader_counts_the_changes_of_its_isr(measured: Cluster) -> None:
     # With ZooKeeper any other would have to tell the controller, which is cut off.
     leader = 1 if measured.is_kraft else measured.state().controller
     measured.topic("cut", replicas=[leader, 3 - leader])
+    # UpdateMetadata follows LeaderAndIsr: by then the other one has it, too, and tells clients.
+    measured.write("cut", ["before"], acks="all")
     before = page(measured, leader)
     changes = [f"kafka_server_replicamanager_isr{what}_total" for what in ("shrinks", "expands")]
     measured.cut(1, 2)

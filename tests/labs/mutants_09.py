@@ -64,9 +64,8 @@ MUTANTS = [
         "C098",
         MAJORITY,
         [
-            ("zookeepers=3", "zookeepers=5"),
-            ('(("zookeeper-1", 2, 2), ("zookeeper-2", 1, 0))',
-             '(("zookeeper-1", 2, 4), ("zookeeper-2", 1, 3))'),
+            ("zookeepers=servers", "zookeepers=5"),
+            ("serve = left if 2 * left > servers else 0", "serve = left + 2"),
         ],
     ),
     Mutant(

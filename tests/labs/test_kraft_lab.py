@@ -82,6 +82,11 @@ def test_the_starter_fails_and_the_answer_passes(reader: Reader, number: int) ->
     assert trial.passed
 
 
+def _reached_by_half(ends: list[int], start: int) -> int:
+    mark = sorted(ends)[len(ends) // 2]
+    return mark if mark > start else 0
+
+
 def test_wrong_rules_are_refused_with_an_example() -> None:
     exercises = lab("kraft.exercises")
     longer = exercises.up_to_date().run(lambda candidate, own: candidate[0] >= own[0])
@@ -89,6 +94,8 @@ def test_wrong_rules_are_refused_with_an_example() -> None:
     most = exercises.committed().run(lambda ends, start: max(ends))
     old = exercises.committed().run(lambda ends, start: sorted(ends)[len(ends) // 2])
     assert "the engine's leader says" in repr(most) and "says 0" in repr(old)
+    half = exercises.committed().run(_reached_by_half)
+    assert "the engine's leader says" in repr(half), "two of four are no majority"
     assert "ZeroDivisionError" in repr(exercises.committed().run(lambda ends, start: 1 / 0))
 
 

@@ -129,6 +129,7 @@ def test_a_throttle_between_too_much_and_too_little_moves_the_load() -> None:
 
 
 NOISY = ClientQuotaEntity(client="noisy")
+NEIGHBOUR = ClientQuotaEntity(client="neighbour")
 
 
 @pytest.mark.timeout(200)
@@ -150,6 +151,10 @@ NOISY = ClientQuotaEntity(client="noisy")
             marks=long,
         ),
         ({NOISY: {"bytes": 500_000}}, "setting the quotas raises KafkaException: "),
+        (
+            {NEIGHBOUR: {"producer_byte_rate": 50_000_000}, NOISY: {"bytes": 500_000}},
+            "setting the quotas raises KafkaException: ",
+        ),
         (7, "setting the quotas raises TypeError: "),
     ],
 )

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from engine import TopicPartition, model
-from engine.assignors import ASSIGNORS
+from engine.assignors import ASSIGNORS, sticky
 from tests.interop.watch import until
 
 
@@ -105,6 +105,11 @@ def keeps_all(members: Any, counts: Any) -> Any:
     return {name: tuple(share) for name, share in shares.items()}
 
 
+def of_orders_alone(members: Any, counts: Any) -> Any:
+    """Right for the topic of most examples, and for no other."""
+    return sticky.assign(members, {"orders": counts["orders"]})
+
+
 def without_sign(group: str, partitions: int) -> int:
     value = 0
     for letter in group:
@@ -155,6 +160,9 @@ def test_code_is_taken_if_it_is_right(lab: SimpleNamespace, name: str) -> None:
         (gives_nothing, "and not each partition once"),
         (lambda members, counts: {}, "it knows of []"),
         (lambda members, counts: 1 / 0, "raises ZeroDivisionError"),
+        (of_orders_alone, "raises KeyError: 'orders'"),
+        (lambda members, counts: {None: ()}, "it knows of ['None']"),
+        (lambda members, counts: {"a": [model.TopicPartition("t", None)] * 2}, "it knows of"),
     ],
 )
 def test_an_assignor_hears_what_is_wrong(lab: SimpleNamespace, code: Any, why: str) -> None:

@@ -30,6 +30,8 @@ WRONG: dict[str, list[Callable[..., Any]]] = {
         lambda: {"acks": "all", "min.insync.replicas": 1},
         lambda: {"acks": "all", "min.insync.replicas": 3},
         lambda: {"acks": "-1", "min.insync.replicas": 3},
+        lambda: {"acks": "2", "min.insync.replicas": 2},
+        lambda: {"acks": "all", "min.insync.replicas": 0},
     ],
     "leader": [first_in_isr, first_alive],
     "high_watermark": [
@@ -64,6 +66,9 @@ def test_a_wrong_high_watermark_breaks_a_promise_in_a_storm() -> None:
     assert "a promise is broken" in storm(eager)
     assert "a promise is broken" in storm(falling)
     assert storm(lab("answers.replication").high_watermark) == ""
+    assert "it raises KeyError: " in storm(
+        lambda end, known, counted, old: max(old, min([end, *(known[it] for it in (2, 3))]))
+    )
 
 
 CONTROLLERS = {101: ControllerState(Status.UP, True, 0, 0, "leader")}

@@ -64,7 +64,7 @@ FOUND = {
     "sequence-unchecked": Expected(1, "sequences_are_stored_once"),
     "elect-anybody": Expected(10, "no_acknowledged_record_is_lost", first=30, known=35),
     "generation-unchecked": Expected(10, "commits_of_the_past_are_refused", first=40, known=40),
-    "commit-at-once": Expected(10, "committed_offsets_survive", first=90, known=97),
+    "commit-at-once": Expected(10, "committed_offsets_survive", first=420, known=427),
     "last-replica-standing": Expected(20, "no_acknowledged_record_is_lost", known=13),
     "unstable-read": Expected(1, "the_last_stable_offset_waits"),
     "offsets-at-once": Expected(1, "offsets_wait_for_the_marker"),

@@ -58,18 +58,33 @@ class Chapter(SceneWidget):
         if in_a_notebook:
             display(shown)  # type: ignore[no-untyped-call]
         try:
+            self._expect_own(rule)
             score = judge_apart(self.challenge, rule, seeds=seeds, say=shown.progress)
         except RuleFailure as failure:
             shown.failed(str(failure))
+        except KeyboardInterrupt:
+            shown.failed("It was stopped. Run the cell again.")
+            raise
         else:
-            self._keep(score)
+            self._keep(score, seeds)
             shown.done(score)
         return None if in_a_notebook else shown
 
-    def _keep(self, score: Score) -> None:
+    def _expect_own(self, rule: type) -> None:
+        """RuleFailure for a rule of another challenge: `chapter` is the last one that was made."""
+        others = [it for it in CHALLENGES.values() if it is not self.challenge and _fits(rule, it)]
+        if others and not _fits(rule, self.challenge):
+            own = others[0]
+            raise RuleFailure(
+                f"This is “{self.name}”, and {rule.__name__} is a rule for “{own.title}”. Run the "
+                f'cell with Chapter("{own.name}") first, and then this one again.'
+            )
+
+    def _keep(self, score: Score, seeds: int) -> None:
+        """A rule holds only after all attempts: with fewer it has passed some stages."""
         if running_cell() is not None and (kept := progress_file()):
             passed = len(score.survived) - (score.broken is not None)
-            holds = score.broken is None
+            holds = score.broken is None and seeds >= SEEDS
             kept.judged(self.challenge.name, passed, score.attempts, holds=holds)
 
     def still(self) -> dict[str, str]:
@@ -108,6 +123,10 @@ class Chapter(SceneWidget):
         off = self.hinted == len(self.challenge.hints)
         words = "one more hint" if self.hinted else "a hint"
         return [controls.button("hint", words, "show a hint for this challenge", off=off)]
+
+
+def _fits(rule: object, challenge: Challenge) -> bool:
+    return all(callable(getattr(rule, name, None)) for name in challenge.methods)
 
 
 def _named(name: str) -> Challenge:

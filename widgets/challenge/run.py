@@ -137,6 +137,9 @@ class ChallengeRun(FilmStage):
             yield "failure", self.failure, "bold bad"
         elif self.holds:
             yield "holds", "It holds.", "bold ok"
+            if self._attempts < SEEDS:
+                tried = counted(self._attempts, "attempt")
+                yield "few", f"That was {tried} of each stage: {SEEDS} count.", "small"
             yield "read", f"Now read {self.challenge.read}.", "small"
         elif shown is not None:
             what = shown.text if shown.by_itself else f"Broken: {shown.text}"

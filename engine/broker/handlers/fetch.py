@@ -87,19 +87,17 @@ class Reading:
         request: Any,
     ) -> None:
         self._replicas, self._metadata, self._auth = replicas, metadata, auth
-        self._call = call
-        self._session = session
-        self._request = request
+        self._call, self._session, self._request = call, session, request
         self._left = min(request.max_bytes, replicas.config.fetch_max_bytes)
+        self._enough = min(request.min_bytes, self._left)  # more would never come
         self._outcomes: dict[TopicPartition, Outcome] = {}
-        self._size = 0
-        self._rounds = 0
+        self._size = self._rounds = 0
         self._urgent = False  # the response is sent at once
 
     @property
     def is_enough(self) -> bool:
-        nothing_to_wait_for = not self._session.partitions
-        return nothing_to_wait_for or self._urgent or self._size >= self._request.min_bytes
+        """Whether to answer now; also if there is nothing to wait for."""
+        return self._urgent or self._size >= self._enough or not self._session.partitions
 
     @property
     def _is_committed(self) -> bool:

@@ -5,6 +5,7 @@
     Fetch 0-1, 2-3    record batches are converted to magic 0, 1. Below version 3 a client that asks
                       for fewer bytes than the first batch has gets so many bytes of it, a partial
                       message, and knows by it that it has to ask for more
+    Fetch 0-5         a failed disk is told as NOT_LEADER_OR_FOLLOWER, which these clients know
     Fetch 0-9         a topic whose compression.type is zstd is refused
     ListOffsets 0     several offsets, by the time of the last write to each segment
     OffsetCommit 0,   the offsets are in ZooKeeper, /consumers/GROUP/offsets/TOPIC/PARTITION
@@ -54,6 +55,7 @@ from engine.wire.fetch import FetchAnswer, FetchedPartition
 from engine.wire.primitives import NO_THROTTLE
 
 HARD_LIMIT_UNTIL, MAGIC_0_UNTIL, MAGIC_1_UNTIL = 2, 1, 3  # versions of Fetch
+STORAGE_ERROR_SINCE = 6
 
 
 # -- Produce -------------------------------------------------------------------------------------
@@ -137,6 +139,8 @@ async def old_fetch(
         for each in topic.partitions
     }
     for partition, each in rows:
+        if call.version < STORAGE_ERROR_SINCE and each.error_code == ErrorCode.kafka_storage_error:
+            each.error_code = ErrorCode.not_leader_or_follower
         try:
             await _convert(configs, call, partition, each, wanted.get(partition))
         except ApiException as error:

@@ -52,6 +52,10 @@ FORWARDED: tuple[ApiKey, ...] = (
 )
 
 
+# Of an Envelope: whose client's connection is closed.
+UNREADABLE = ErrorCode.unsupported_version, ErrorCode.invalid_request
+
+
 class ForwardingManager:
     def __init__(self, channel: ControllerChannel, timeout_s: float) -> None:
         self._channel, self._timeout_s = channel, timeout_s
@@ -68,7 +72,7 @@ class ForwardingManager:
         except TimeoutError:
             why = "no controller has answered in time"
             return refused(call, request, ApiException(ErrorCode.request_timed_out, why))
-        if answer.error_code is ErrorCode.invalid_request:
+        if answer.error_code in UNREADABLE:
             raise Malformed("the controller cannot read what this broker passes on")
         if answer.error_code is not ErrorCode.none or answer.response_data is None:
             code = ErrorCode.unknown_server_error

@@ -35,6 +35,7 @@ from engine.metadata.broker_states import BROKER_STEPS, BrokerRunState, BrokerSt
 from engine.wire.controller_apis import ControllerApi
 
 REFUSED_WAIT_S = 0.2  # after a registration that was refused, until the next one
+LEAVING_S = 300  # at most, until a broker stops, whoever still follows it, as in Kafka
 LEAVING_WAIT_S = 0.1  # between two heartbeats of a broker that hands over its leaderships
 
 log = logging.getLogger(__name__)
@@ -192,15 +193,16 @@ class BrokerLifecycleManager:
 
     async def leave(self) -> None:
         """Hand over the leaderships. A broker that hears from no controller for as long as its
-        session lasts is fenced by then: it does not wait any longer."""
+        session lasts is fenced by then: it does not wait any longer. Nor does one that controllers
+        do not let go for five minutes."""
         self.take(BrokerStep.LEAVE)
         session_s = self._config.broker_session_timeout_ms / 1000
         loop = asyncio.get_running_loop()
         began = loop.time()
         while self.state is BrokerRunState.PENDING_CONTROLLED_SHUTDOWN:
-            limit = max(self._heard_at, began) + session_s
+            limit = min(max(self._heard_at, began) + session_s, began + LEAVING_S)
             if loop.time() >= limit:
-                log.warning("stopping without a new leader: no controller answers")
+                log.warning("stopping without a new leader: no controller answers, or lets us go")
                 return
             try:
                 async with asyncio.timeout_at(limit):

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import Future
 from contextlib import suppress
 from queue import Empty, SimpleQueue
-from threading import Event, Thread
+from threading import Event, Lock, Thread
 from typing import Any, Generic, NamedTuple, TypeVar, TypeVarTuple
 
 from engine.client.cluster import PASSING, RETRY_BACKOFF_S, UNREACHABLE, ClusterClient
@@ -66,6 +66,7 @@ class AdminExecutor:
         self._patience = patience
         self._queue: SimpleQueue[_Task[Any, Any] | None] = SimpleQueue()
         self._process = os.getpid()
+        self._lock = Lock()  # no task is put behind the end
         over = Event()
         # The thread holds no reference to this object, so it ends when the application drops it.
         self._thread = Thread(target=_serve, args=(self._queue, open, over), name=NAME, daemon=True)
@@ -89,7 +90,9 @@ class AdminExecutor:
         def task(cluster: ClusterClient, key: K) -> V:
             return work(cluster, key, *args)
 
-        self._queue.put(_Task(futures, task, time.monotonic() + left))
+        with self._lock:
+            self._check()  # another thread may have closed it since
+            self._queue.put(_Task(futures, task, time.monotonic() + left))
         return futures
 
     def one(
@@ -110,10 +113,11 @@ class AdminExecutor:
     def close(self) -> None:
         """The task in progress may still end; those that wait fail."""
         if self._end.alive and os.getpid() == self._process:
-            with suppress(Empty):
-                while task := self._queue.get_nowait():
-                    task.fail(RuntimeError(f"{NAME} closed"))
-            self._end()
+            with self._lock:
+                with suppress(Empty):
+                    while task := self._queue.get_nowait():
+                        task.fail(RuntimeError(f"{NAME} closed"))
+                self._end()
             self._thread.join(LAST)
 
 

@@ -118,15 +118,17 @@ class CompletedFetch:
         self._data = data
         self._aborted = AbortedTransactions(aborted)
         self.is_exhausted = is_end
+        self._damage: ApiException | None = None  # of a batch, after those that were unpacked
 
     @property
     def is_valid(self) -> bool:
         return self.turn == self.place.turn
 
     def unpack(self, limit: int, committed: bool = False, check: bool = True) -> MessageRun:
-        """The next messages: whole batches, until there are `limit` messages."""
+        """The next messages: whole batches, until there are `limit` messages. Those before a
+        damaged batch are delivered before its error is raised."""
         messages: list[Message] = []
-        while len(messages) < limit:
+        while len(messages) < limit and self._damage is None:
             found = next(self._batches, None)
             if found is None:
                 self.is_exhausted = True
@@ -136,14 +138,17 @@ class CompletedFetch:
                 continue
             batch = self._data[position : position + header.size]
             if check and not crc_ok(batch, 0, header):
-                raise ApiException(
+                self._damage = ApiException(
                     ErrorCode.corrupt_message,
                     f"{self.place.partition}: the batch at offset {header.base_offset} does not "
                     "match its CRC",
                 )
+                break
             if not (committed and self._aborted.covers(header, batch)) and not header.is_control:
                 self._append(messages, header, batch)
             self.next = Position(header.next_offset, header.leader_epoch)
+        if self._damage is not None and not messages:
+            raise self._damage
         return MessageRun(self.place, self.turn, messages, self.next)
 
     def _append(self, messages: list[Message], header: Header, batch: memoryview) -> None:

@@ -140,7 +140,7 @@ class ConsumerFetcher:
                     if answer.error_code == ErrorCode.none:
                         self._take(place, offset, answer, now)
                     else:
-                        self._refused(place, answer.error_code, ask.to, now)
+                        self._refused(place, offset, answer.error_code, ask.to, now)
 
     def failed(self, ask: Ask, error: ApiException, now: float) -> None:
         self._returned(ask)
@@ -185,9 +185,14 @@ class ConsumerFetcher:
         fetched.place.ready += 1
         self.fetched.append(fetched)
 
-    def _refused(self, place: AssignedPartition, code: ErrorCode, broker: int, now: float) -> None:
+    def _refused(
+        self, place: AssignedPartition, offset: int, code: ErrorCode, broker: int, now: float
+    ) -> None:
         if code == ErrorCode.offset_out_of_range and place.replica != broker:
-            self._positions.out_of_range(place, now)
+            if place.offset == offset:
+                self._positions.out_of_range(place, now)
+            else:  # first the application gets what was fetched before
+                place.retry_at = now + self._backoff
         elif code in PASSING or place.replica == broker:
             self._again(place, now)
         else:

@@ -113,6 +113,10 @@ class OffsetManager:
     ) -> None:
         self._waiting.append(OffsetFetch(now + self._timeout, tuple(partitions), then))
 
+    def has_commits(self) -> bool:
+        """Whether a commit waits for its result."""
+        return any(isinstance(job, OffsetCommit) for job in self._waiting)
+
     # -- as a core -------------------------------------------------------------------------
 
     def step(self, now: float, view: MetadataView) -> Iterable[Ask]:

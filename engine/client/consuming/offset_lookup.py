@@ -190,6 +190,8 @@ def missing(partition: TopicPartition, view: MetadataView) -> MissingPartition |
             KafkaError._UNKNOWN_PARTITION, f"{partition}: the topic has {count} partitions"
         )
     error = view.error(partition.topic)
+    if error == ErrorCode.topic_authorization_failed:
+        return MissingPartition(int(error), f"topic {partition.topic}: access is not authorized")
     if error in (ErrorCode.unknown_topic_or_partition, ErrorCode.invalid_topic_exception):
         return MissingPartition(int(error), f"there is no topic {partition.topic}")
     return None

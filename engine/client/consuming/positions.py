@@ -157,10 +157,12 @@ class Positions:
             self._settle(place, place.position)
 
     def _is_missing(self, place: AssignedPartition, why: MissingPartition, now: float) -> None:
-        """Report a missing partition once, after the time in which brokers get new metadata."""
+        """Report a missing partition once, after the time in which brokers get new metadata; at
+        once, if it may not be seen."""
+        since = float("-inf") if why.code == ErrorCode.topic_authorization_failed else now
         if place.missing_since is None:
-            place.missing_since = now
-        elif place.missing_since + NEWS_TAKES <= now:
+            place.missing_since = since
+        if place.missing_since + NEWS_TAKES <= now:
             place.missing_since = float("inf")
             self.troubles.append(PartitionError(place.partition, place.offset, *why))
 

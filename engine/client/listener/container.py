@@ -152,9 +152,8 @@ class ListenerThread:
         deadline = time.monotonic() + self._container._poll_timeout
         while not (self._stopping.is_set() or self._acknowledged):
             left = deadline - time.monotonic()
-            first = self.consumer.poll(max(min(left, SLICE), 0))
-            if first is not None:
-                return [first, *self.consumer.consume(most - 1, 0)]
+            if found := self.consumer.available(most, max(min(left, SLICE), 0)):
+                return found
             if left <= 0:
                 break
         return []

@@ -31,10 +31,10 @@ class PartitionQueue:
     batches: deque[ProducerBatch] = field(default_factory=deque)
     in_flight: list[ProducerBatch] = field(default_factory=list)  # sent, without a response yet
 
-    def put_back(self, batch: ProducerBatch) -> None:
-        """A batch is to be sent again, before all others. Batches with a sequence number stay in
+    def put_back(self, *batches: ProducerBatch) -> None:
+        """These are to be sent again, before all others. Batches with a sequence number stay in
         the order of these numbers."""
-        self.batches.appendleft(batch)
+        self.batches.extendleft(reversed(batches))
         if self.sequences is not None:
             while self.batches and self.batches[0].has_sequence:
                 self.batches.popleft()
@@ -117,7 +117,7 @@ class RecordAccumulator:
         self.used += sum(piece.size for piece in pieces) - batch.size
         if queue.sequences is not None:
             queue.sequences.split(batch, pieces)
-        queue.batches.extendleft(reversed(pieces))
+        queue.put_back(*pieces)
 
     def unfinished(self) -> Iterator[tuple[PartitionQueue, ProducerBatch]]:
         """All batches that are not done, in flight or in a queue."""

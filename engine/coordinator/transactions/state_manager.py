@@ -59,7 +59,7 @@ class TransactionStateManager(OwnedPartitions[Transaction]):
 
     def new_producer_id(self) -> int:
         if self.spare_producer_id is None:
-            raise ApiException(ErrorCode.coordinator_not_available, "no producer id is available")
+            raise ApiException(ErrorCode.coordinator_load_in_progress, "no producer ids now")
         id, self.spare_producer_id = self.spare_producer_id, None
         return id
 

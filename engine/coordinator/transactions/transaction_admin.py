@@ -5,7 +5,8 @@ DescribeProducers names the producer id that holds back a partition, ListTransac
 transactional id of a producer id, and DescribeTransactions says since when it is open, and where.
 
     list        those of this coordinator; by their states and producer ids, if some are named
-    describe    each on its own: another broker may coordinate it, or nobody has that id
+    describe    each on its own: another broker may coordinate it, or nobody has that id; while it
+                ends, its partitions are those that have no marker yet
 
 Kafka has both since 3.0 (KIP-664).
 """
@@ -16,9 +17,15 @@ from kio.schema.describe_transactions.v0 import response as describe_v0
 from kio.schema.list_transactions.v0 import response as list_v0
 
 from engine.coordinator.effects import Caller
-from engine.coordinator.transactions.metadata import NO_PRODUCER, TransactionMetadata, TxnState
+from engine.coordinator.transactions.metadata import (
+    ENDING,
+    NO_PRODUCER,
+    TransactionMetadata,
+    TxnState,
+)
 from engine.coordinator.transactions.state_manager import TransactionStateManager, check_id
 from engine.errors import ApiException, ErrorCode
+from engine.model import TopicPartition
 from engine.wire.by_topic import numbered
 from engine.wire.primitives import NO_THROTTLE
 
@@ -60,15 +67,17 @@ def describe(
 
 def _described(transactions: TransactionStateManager, id: str) -> describe_v0.TransactionState:
     code, state, found = ErrorCode.none, "", NOTHING_KNOWN
+    partitions = frozenset[TopicPartition]()
     try:
         check_id(id)
         transaction = transactions.find(id)
         if transaction is None:
             raise ApiException(ErrorCode.transactional_id_not_found, f"there is no {id}")
         found, state = transaction.metadata, transaction.metadata.state.value
+        ending = transaction.metadata.state in ENDING
+        partitions = transaction.unmarked if ending else found.partitions
     except ApiException as error:
         code = error.code
-    partitions = sorted(found.partitions)
     return describe_v0.TransactionState(
         error_code=code,
         transactional_id=id,
@@ -77,5 +86,5 @@ def _described(transactions: TransactionStateManager, id: str) -> describe_v0.Tr
         transaction_start_time=found.started,
         producer_id=found.producer.producer_id,
         producer_epoch=found.producer.epoch,
-        topics=numbered(describe_v0.TopicData, partitions, "topic", "partitions"),
+        topics=numbered(describe_v0.TopicData, sorted(partitions), "topic", "partitions"),
     )

@@ -19,6 +19,7 @@ from engine.assignors.protocol import (
     decode_generation,
     decode_member_data,
     decode_subscription,
+    decode_topics,
     encode_assignment,
     encode_generation,
     encode_member_data,
@@ -103,6 +104,7 @@ def test_newer_subscriptions_are_read_as_far_as_they_are_known(
         version=version, topics=["t"], user_data=None, owned_partitions=[], generation_id=9, **more
     ).encode()
     assert decode_subscription(theirs) == Subscription(("t",), generation=9)
+    assert decode_topics(theirs[:-3]) == ("t",)  # a coordinator needs no more
     assert decode_subscription(b"\0\x63" + theirs[2:] + b"more") == Subscription(
         ("t",), generation=9
     )

@@ -30,8 +30,9 @@ class Broker:
 
     def __init__(self):
         self.milliseconds, self.events, self.notes, self.alarm = 0, [], [], None
+        self.set_by, self.next = 0, None  # of the wall clock; the coordinator's next deadline
         self.chunks, self.high_watermark, self.end = {}, 0, 0
-        self.partitions, self.changed, self.spawned = {}, [], []
+        self.partitions, self.changed, self.spawned, self.to_all = {}, [], [], []
         self.topics = {OFFSETS: TopicInfo(OFFSETS, None)}
         services = SimpleNamespace(
             config=config(offsets_commit_timeout_ms=TIMEOUT),
@@ -67,7 +68,7 @@ class Broker:
     # -- replicas --------------------------------------------------------------------------
 
     def now(self):
-        return self.milliseconds
+        return self.milliseconds + self.set_by
 
     def replay(self, *args):
         if args[0] != PARTITION:  # the coordinator's
@@ -81,7 +82,8 @@ class Broker:
         return chunk
 
     def append(self, partition, batch, *, to_all, client):
-        assert (partition, to_all, client) == (PARTITION, True, False)
+        assert (partition, client) == (PARTITION, False)
+        self.to_all.append(to_all)
         self.end += 1
         return SimpleNamespace(last_offset=self.end - 1)
 
@@ -110,7 +112,11 @@ class Broker:
         return []
 
     def due(self):
-        return None
+        return self.next
+
+    def move_deadlines(self, milliseconds):
+        if self.next is not None:
+            self.next += milliseconds
 
     def set_partition_count(self, count):
         assert count == 0  # as the metadata says
@@ -163,6 +169,7 @@ def broker(monkeypatch):
 
 
 def append(broker, token):
+    """A token of None: no result is awaited."""
     broker.service._waiting[token] = SimpleNamespace(
         done=lambda: False, set_result=lambda response: broker.notes.append(("respond", token))
     )
@@ -296,3 +303,43 @@ def test_two_producers_wait_for_a_producer_id_at_once(monkeypatch):
         return await asyncio.gather(*asked)
 
     assert asyncio.run(both()) == ["has one", "has one"]
+
+
+def test_tombstones_are_written_whatever_min_insync_replicas_says(broker):
+    """As by Kafka: nobody waits for them, so nobody would hear that they were refused."""
+    broker.lead(SINCE)
+    for token in (1, None):
+        append(broker, token)
+    assert broker.to_all == [True, False]
+
+
+def test_without_a_producer_id_only_who_needs_one_is_refused(monkeypatch):
+    class ProducerIds:
+        async def next(self):
+            raise ApiException(ErrorCode.coordinator_load_in_progress, "no producer ids now")
+
+    async def answered(self, request, *who):
+        return "has one"
+
+    monkeypatch.setattr(CoordinatorService, "handle", answered)
+    service = object.__new__(TransactionService)
+    service.coordinator = TransactionCoordinator(config(), None, None, None)
+    service._producer_ids = ProducerIds()
+    request = InitProducerIdRequest(transactional_id="t", transaction_timeout=timedelta(seconds=1))
+    assert asyncio.run(service.handle(request, 4, "one", "here")) == "has one"
+    with pytest.raises(ApiException) as refused:
+        service.coordinator.transactions.new_producer_id()
+    assert refused.value.code is ErrorCode.coordinator_load_in_progress
+
+
+@pytest.mark.parametrize("hours", [-1, 1])
+def test_deadlines_are_moved_with_a_clock_that_is_set(broker, hours):
+    """Forward: no session ends at once. Back: none lasts an hour longer."""
+    broker.lead(SINCE)
+    broker.next = broker.now() + 3000
+    append(broker, None)
+    assert broker.alarm[0] == 3.0
+    broker.milliseconds, broker.set_by = 1000, hours * 3_600_000
+    append(broker, None)
+    assert broker.next == broker.now() + 2000
+    assert broker.alarm[0] == 3.0

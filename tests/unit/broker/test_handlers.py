@@ -10,7 +10,7 @@ import pytest
 from kio.schema.metadata.v11.request import MetadataRequestTopic
 
 from engine.broker.call import Call
-from engine.broker.handlers import metadata, produce
+from engine.broker.handlers import fetch, metadata, old_versions, produce
 from engine.broker.handlers.records import DeleteRecordsHandler
 from engine.broker.handlers.results import TURN_S, attempt
 from engine.broker.handlers.transactions import WriteTxnMarkersHandler
@@ -22,6 +22,7 @@ from engine.storage.directory import LogDirectory
 from engine.storage.log import Appended
 from engine.wire.apis import Api
 from engine.wire.errors import RequestHeader
+from engine.wire.fetch import FetchAnswer, FetchedPartition, FetchedTopic
 from tests.unit.broker.alone import answer, broker, topics_of, znodes_of
 
 NO_TIME = timedelta()
@@ -265,6 +266,35 @@ def test_a_disk_that_failed(tmp_path):
     ]
     for directory in (broken, sound):
         directory.abandon()
+
+
+@pytest.mark.parametrize(
+    ("version", "code"),
+    [(5, ErrorCode.not_leader_or_follower), (6, ErrorCode.kafka_storage_error)],
+)
+def test_a_disk_that_failed_is_told_in_the_words_of_the_version(monkeypatch, version, code):
+    async def failed(*its):
+        return FetchAnswer(
+            [FetchedTopic("t", [FetchedPartition(0, ErrorCode.kafka_storage_error)])]
+        )
+
+    monkeypatch.setattr(old_versions.fetch, "handle", failed)
+    configs = SimpleNamespace(topic_config=lambda topic: TopicConfig())
+    call = Call(RequestHeader(int(Api.FETCH), version, 1, "test"), "127.0.0.1:1")
+    work = old_versions.old_fetch(*[None] * 4, configs, call, SimpleNamespace(topics=()))
+    ((topic,),) = (asyncio.run(work).responses,)
+    assert topic.partitions[0].error_code == code
+
+
+def test_more_bytes_than_may_come_are_not_waited_for():
+    """fetch.min.bytes above fetch.max.bytes."""
+    request = SimpleNamespace(max_bytes=1000, min_bytes=100_000)
+    replicas = SimpleNamespace(config=SimpleNamespace(fetch_max_bytes=5000))
+    session = SimpleNamespace(partitions=["orders-0"])
+    reading = fetch.Reading(replicas, None, None, None, session, request)
+    assert not reading.is_enough
+    reading._take(1000)
+    assert reading.is_enough
 
 
 def test_while_zookeeper_is_away_nobody_knows_what_was_done():

@@ -38,6 +38,7 @@ class Coordinator:
         self.forgotten, self.configs = [], []
 
     def forget(self, partitions):
+        assert partitions, "a group without offsets would be forgotten, too"
         self.forgotten += partitions
 
     def configure(self, config):
@@ -118,3 +119,10 @@ def test_quotas_and_credentials_are_replaced_as_a_whole(broker):
     broker.publisher.apply(MetadataDelta(credentials={"bob": {}}))
     assert broker.configs.credentials == {"bob": {}}
     assert len(configured) == 1
+
+
+def test_nothing_is_forgotten_while_nothing_is_deleted(broker):
+    row = PartitionChange(ORDERS, None, LED)
+    broker.publisher.apply(MetadataDelta(controller=2, partitions=[row]))
+    assert broker.metadata.topics.keys() == {"gone", "orders"}
+    assert broker.groups.forgotten == []

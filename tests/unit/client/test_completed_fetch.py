@@ -133,6 +133,11 @@ def test_a_batch_that_does_not_match_its_crc_is_not_shown(log):
     with pytest.raises(ApiException, match="batch at offset 1 does not match its CRC") as caught:
         it.unpack(1)
     assert caught.value.code == ErrorCode.corrupt_message
+    it = fetched(log)
+    assert values(it.unpack(10).messages) == ["a"], "what lies before it, in the same call, too"
+    assert not it.is_exhausted
+    with pytest.raises(ApiException, match="batch at offset 1"):
+        it.unpack(10)
 
 
 def test_check_crcs_false_looks_away(log):

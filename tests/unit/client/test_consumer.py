@@ -2,9 +2,16 @@
 
 import pytest
 
+from engine import model
 from engine.client.consumer import Consumer
-from engine.client.consuming.rebalance_callbacks import OnAssign
-from engine.client.values import ConsumerGroupMetadata, KafkaError, KafkaException
+from engine.client.consuming.rebalance_callbacks import OnAssign, OnRevoke
+from engine.client.values import (
+    ConsumerGroupMetadata,
+    KafkaError,
+    KafkaException,
+    Message,
+    TopicPartition,
+)
 from engine.config.consumer import ConsumerConfig
 from engine.errors import ApiException
 
@@ -107,3 +114,50 @@ def test_a_member_speaks_as_who_it_was_when_it_was_assigned_what_it_reads():
         consumer._group._carry_out(OnAssign(()), consumer)
         assert consumer.consumer_group_metadata().generation_id == 5
         membership.identity = ConsumerGroupMetadata("g")
+
+
+def test_what_consume_still_holds_is_not_committed():
+    """The application has not seen it: if it dies now, the record has to be read again."""
+    with Consumer(BASIC | {"group.id": "g"}) as consumer:
+        took, noted = iter([["one"]]), []
+        consumer._delivery.take = lambda limit: next(took, [])
+        consumer._group.polled = lambda now, commits: noted.append(commits)
+        assert consumer.consume(2, 0.01) == ["one"]
+        assert noted[0]
+        assert not any(noted[1:])
+        assert len(noted) > 1
+
+
+def test_what_consume_holds_when_it_is_interrupted_is_read_again():
+    with Consumer(BASIC) as consumer:
+        consumer.assign([TopicPartition("t", 0, 5)])
+        held = [Message("t", 0, offset, None, b"v") for offset in (5, 6)]
+
+        def take(limit):
+            if held:
+                key = model.TopicPartition("t", 0)
+                consumer._positions.places[key].offset = 7
+                return [held.pop(0), held.pop(0)]
+            raise KeyboardInterrupt
+
+        consumer._delivery.take = take
+        with pytest.raises(KeyboardInterrupt):
+            consumer.consume(3, 1)
+        assert consumer.position([TopicPartition("t", 0)])[0].offset == 5
+
+
+def test_a_revocation_that_is_interrupted_while_it_commits_is_done(monkeypatch):
+    """Otherwise the member would never join again."""
+    with Consumer(BASIC | {"group.id": "g"}) as consumer:
+        done = []
+        consumer._group._membership.done = lambda callback, now: done.append(callback)
+
+        def interrupted(partitions):
+            raise KeyboardInterrupt
+
+        callback = OnRevoke((model.TopicPartition("t", 0),))
+        with monkeypatch.context() as patched:
+            patched.setattr(consumer._group, "_commit_before", interrupted)
+            with pytest.raises(KeyboardInterrupt):
+                consumer._group._carry_out(callback, consumer)
+        assert done == [callback]

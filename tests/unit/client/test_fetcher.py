@@ -180,6 +180,22 @@ def test_a_replica_that_lacks_the_offset_sends_it_back_to_the_leader_and_resets_
     assert not it.positions.troubles
 
 
+def test_what_was_fetched_is_delivered_before_the_position_is_reset():
+    """Retention, or DeleteRecords, has come beyond what the application gets next."""
+    it = Reading(partitions=1, auto_offset_reset="latest")
+    it.positions.assign({P0: 0})
+    it.logs[P0].append("a", "b")
+    it.settle()
+    it.refusals[Api.FETCH] = ErrorCode.offset_out_of_range
+    it.logs[P0].append("c")
+    it.settle()
+    assert it.read() == ["a", "b"]
+    assert not [event for event in it.events if event.kind == "position.reset"]
+    it.refusals[Api.FETCH] = ErrorCode.offset_out_of_range
+    it.pass_time(1)
+    assert [event.kind for event in it.events if event.kind == "position.reset"]
+
+
 # -- the end ---------------------------------------------------------------------------------
 
 

@@ -156,6 +156,23 @@ def test_a_broker_that_cannot_tell_its_groups_is_named(
     assert (list(found), list(silent)) == (["a"], [2])
 
 
+def test_a_broker_that_does_not_answer_takes_no_time_from_the_others(
+    brokers: Brokers, view: ClusterClient
+) -> None:
+    asked: list[int] = []
+
+    class Noted(dict[int, Any]):
+        def __getitem__(self, number: int) -> Any:
+            asked.append(number)
+            return super().__getitem__(number)
+
+    brokers.listed = Noted({1: CODES.coordinator_not_available, 2: ["b"]})
+    with view.within(0.5):
+        found, silent = group_requests.list_groups(view)
+    assert (list(found), list(silent)) == (["b"], [1])
+    assert asked[:3] == [1, 2, 1]
+
+
 def test_what_members_have(brokers: Brokers, view: ClusterClient) -> None:
     """Of a consumers' group the assignment is read; of another one it is left as it is."""
     assignment = encode_assignment(Assignment((ORDERS,)))

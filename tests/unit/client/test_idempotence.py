@@ -340,3 +340,24 @@ def test_after_the_last_number_comes_0() -> None:
     numbers.unsure = True
     numbers.settle()
     assert not numbers.gap
+
+
+def test_two_that_are_too_large_are_split_in_the_order_of_their_numbers() -> None:
+    it = Desk({"enable.idempotence": True, "batch.size": 1000})
+    it.add(0, b"first")
+    it.identify()
+    it.step()[0].answer()
+    sent = []
+    for first in (0, 8):
+        it.add(0, *[b"%02d" % number * 25 for number in range(first, first + 8)])
+        sent += it.step()
+    assert len(sent) == 2
+    for each in sent:
+        each.answer(ErrorCode.message_too_large)
+    found: list[str] = []
+    while pieces := it.step():
+        (piece,) = pieces
+        assert piece.numbers == (7, 0, 1 + len(found))
+        found += piece.values[0]
+        piece.answer()
+    assert [value[:2] for value in found] == [f"{number:02}" for number in range(16)]

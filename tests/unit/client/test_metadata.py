@@ -192,3 +192,15 @@ def test_no_answer_is_trouble_once_everybody_was_asked() -> None:
     assert troubles == [None, DOWN]
     learn(view, now, told([1]))
     assert view.trouble is None
+
+
+def test_a_broker_that_knows_no_brokers_yet_is_not_believed() -> None:
+    """It has just started: a group whose leader believed it would give up all partitions."""
+    view = MetadataView(SETTINGS)
+    view.want(["orders"])
+    learn(view, 0.0, told([1]))
+    nothing = told([], error=ErrorCode.unknown_topic_or_partition)
+    nothing.brokers = ()
+    learn(view, 5.0, nothing)
+    assert (view.partitions("orders"), view.version) == (1, 1)
+    assert len(asks(view, 5.1)) == 1, "another one is asked soon"

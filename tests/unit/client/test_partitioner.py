@@ -80,6 +80,13 @@ def test_a_filled_batch_moves_it_to_another_partition_never_the_same() -> None:
     assert set(where) == set(ALL)
 
 
+def test_it_leaves_a_partition_that_is_gone() -> None:
+    """The topic was deleted, and made again with fewer."""
+    sticky = StickyPartitioner(lambda below: below - 1)
+    assert sticky.choose("t", None, 6, range(6)) == 5
+    assert sticky.choose("t", None, 3, range(3)) == 2
+
+
 def test_a_batch_filled_in_another_partition_moves_nothing() -> None:
     sticky = StickyPartitioner(first)
     assert sticky.choose("t", None, 4, ALL) == 0

@@ -395,3 +395,11 @@ def test_what_is_on_its_way_keeps_what_was_there():
     shell.commit({T0: 6})
     shell.advance(CHECK)
     assert shell.offsets() == {T0: 5}
+
+
+def test_a_group_without_offsets_stays_when_none_of_them_is_deleted():
+    shell = Shell()
+    shell.leave(*shell.stable())
+    shell.missing = {U0}
+    assert delete(shell, U0) == (NONE, {U0: ErrorCode.unknown_topic_or_partition})
+    assert shell.group.state.value == "Empty"

@@ -9,10 +9,10 @@ def code(shell, number):
     return shell.answer(number).error_code
 
 
-def stable(shell, *instances):
+def stable(shell, *instances, **more):
     """A stable group of one static member of each name, the first leading; their ids."""
     shell.coordinator.configure(config(group_initial_rebalance_delay_ms=1000))
-    numbers = [shell.join(group_instance_id=each) for each in instances]
+    numbers = [shell.join(group_instance_id=each, **more) for each in instances]
     shell.advance(2000)
     answers = [shell.answer(each) for each in numbers]
     ids = [each.member_id for each in answers]
@@ -207,3 +207,19 @@ def test_two_come_back_before_either_is_replicated():
     assert code(shell, first) == ErrorCode.fenced_instance_id
     assert code(shell, second) == NONE
     assert shell.heartbeat(shell.answer(second).member_id, 1, "b") == NONE
+
+
+def test_one_that_is_back_while_another_joins_is_answered_by_the_rebalance():
+    """The protocol of the group may be one that the other does not support."""
+    shell = Shell()
+    both, coop = (("range", SUBSCRIPTION), ("coop", SUBSCRIPTION)), (("coop", SUBSCRIPTION),)
+    one, two = stable(shell, "a", "b", protocols=both)
+    shell.held = True
+    back = shell.join(protocols=both, group_instance_id="a", version=9)
+    other = shell.join(protocols=coop, version=0)
+    shell.finish()
+    assert shell.answer(back) is None
+    shell.join(two, protocols=both, group_instance_id="b")
+    assert (code(shell, back), code(shell, other)) == (NONE, NONE)
+    assert shell.answer(back).protocol_name == "coop"
+    assert shell.answer(back).member_id != one

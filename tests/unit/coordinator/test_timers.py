@@ -65,3 +65,15 @@ def test_those_of_a_group_go_together():
         timers.set(other, 12)
     timers.cancel_all(-1, "g")
     assert list(timers.expired(12)) == others
+
+
+def test_all_are_moved_when_the_clock_is_set():
+    timers = Timers()
+    timers.set(A, 30)
+    timers.set(B, 10)
+    timers.move(-100)
+    assert timers.due() == -90
+    assert list(timers.expired(-80)) == [B]
+    assert list(timers.expired(-70)) == [A]
+    timers.move(5)
+    assert timers.due() is None

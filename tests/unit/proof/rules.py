@@ -179,6 +179,30 @@ class AppendsOld(Sequences):
         return -1 if is_old else super().place(first, last, newer, stored)
 
 
+class MatchesTheFirst(Sequences):
+    """A batch that begins as a stored one does is that one."""
+
+    def place(self, first: int, last: int, newer: bool, stored: Any) -> int:
+        same = [place for place, (begin, _) in enumerate(stored) if begin == first]
+        return same[0] if same and not newer else super().place(first, last, newer, stored)
+
+
+class AnyNumberInANewEpoch(Sequences):
+    """A batch before it, of the new epoch, may have been lost."""
+
+    def place(self, first: int, last: int, newer: bool, stored: Any) -> int:
+        return -1 if newer else super().place(first, last, newer, stored)
+
+
+class LooksAtTheEpochLast(Sequences):
+    """In a new epoch the numbers begin anew, and may be the same as before."""
+
+    def place(self, first: int, last: int, newer: bool, stored: Any) -> int:
+        if (first, last) in stored:
+            return list(stored).index((first, last))
+        return super().place(first, last, newer, stored)
+
+
 class AnyMember:
     def may_commit(self, generation: int, current: int, member: bool, decided: bool) -> bool:
         return member
@@ -218,6 +242,37 @@ class NewestOpen:
         return min(high_watermark, max(open, default=high_watermark))
 
 
+class OneTooFew(Stable):
+    def last_stable(self, high_watermark: int, open: Any, ended: Any) -> int:
+        return super().last_stable(high_watermark - 1, open, ended)
+
+
+class ForgetsTheMarkers:
+    """Whose marker is replicated is not open any more."""
+
+    def last_stable(self, high_watermark: int, open: Any, ended: Any) -> int:
+        return min([high_watermark, *open, *(first for first, _ in ended)])
+
+
+class FirstOfTheIsr:
+    """Any of them has all records; but the preferred one is to lead."""
+
+    def leader(self, candidates: Any, isr: Any, live: Any) -> int:
+        return next((each for each in isr if each in live and each in candidates), -1)
+
+
+class LastOfTheCandidates:
+    def leader(self, candidates: Any, isr: Any, live: Any) -> int:
+        return next((it for it in reversed(candidates) if it in live and it in isr), -1)
+
+
+class FourSeconds:
+    """The time of the stories, and not the one that is set."""
+
+    def must_leave(self, end: int, leader_end: int, behind_ms: int, max_lag_ms: int) -> bool:
+        return end < leader_end and behind_ms > 4000
+
+
 class AlwaysCommits:
     def resume(self, state: str) -> str:
         return "commit" if state.startswith("Prepare") else "wait"
@@ -246,6 +301,9 @@ WRONG: dict[type, str] = {
     AppendsGaps: "remember-batches",
     RemembersOne: "remember-batches",
     AppendsOld: "remember-batches",
+    MatchesTheFirst: "remember-batches",
+    AnyNumberInANewEpoch: "remember-batches",
+    LooksAtTheEpochLast: "remember-batches",
     BeforeTheAssignment: "fence-a-generation",
     AnyMember: "fence-a-generation",
     OnlyTheGeneration: "fence-a-generation",
@@ -253,6 +311,11 @@ WRONG: dict[type, str] = {
     LaterGenerations: "fence-a-generation",
     OpenOnly: "last-stable-offset",
     NewestOpen: "last-stable-offset",
+    OneTooFew: "last-stable-offset",
+    ForgetsTheMarkers: "last-stable-offset",
+    FirstOfTheIsr: "elect-a-leader",
+    LastOfTheCandidates: "elect-a-leader",
+    FourSeconds: "shrink-the-isr",
     AlwaysCommits: "two-phases",
     AlwaysAborts: "two-phases",
 }
@@ -266,6 +329,14 @@ OF_CASES = (
     RefusesAll,
     RefusesRepetitions,
     AppendsOld,
+    MatchesTheFirst,
+    AnyNumberInANewEpoch,
+    LooksAtTheEpochLast,
+    OneTooFew,
+    ForgetsTheMarkers,
+    FirstOfTheIsr,
+    LastOfTheCandidates,
+    FourSeconds,
     BeforeTheAssignment,
     AnyOutsider,
     LaterGenerations,

@@ -125,6 +125,8 @@ def test_an_isr_that_is_there_already_writes_nothing(it):
         ({"isr": ()}, ErrorCode.invalid_request),
         ({"isr": (2, 3)}, ErrorCode.invalid_request),
         ({"isr": (1,), "recovery": 1}, ErrorCode.invalid_request),
+        ({"recovery": 5}, ErrorCode.invalid_request),  # a real node could not read its record
+        ({"recovery": -1}, ErrorCode.invalid_request),
     ],
     ids=str,
 )

@@ -146,6 +146,17 @@ def test_a_level_is_refused(level, upgrade, name, text):
     assert it.image.features == {"metadata.version": 7}
 
 
+def test_a_level_that_a_broker_cannot_read_is_refused():
+    """Also one that is fenced: it may come back."""
+    it = Controlled(level=5)
+    it.register(1)
+    it.register(2, levels=(1, 6))
+    error = update(it, 7)
+    assert error.code is ErrorCode.invalid_update_version
+    assert "Broker 2 does not support the given version. It supports 1 to 6." in error.message
+    assert update(it, 6) is None
+
+
 def test_producer_ids_come_in_blocks_that_nobody_else_gets():
     it = Controlled([1, 2])
     epochs = {id: broker.epoch for id, broker in it.image.brokers.items()}

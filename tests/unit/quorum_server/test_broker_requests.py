@@ -304,7 +304,7 @@ def test_a_time_out_of_zero_is_over_before_anything_is_begun(run):
         ({"request_principal": principal("a") + b"!"}, ErrorCode.principal_deserialization_failure),
         ({"request_principal": principal("a", 1)}, ErrorCode.principal_deserialization_failure),
         ({"client_host_address": b"far"}, ErrorCode.invalid_request),
-        ({"request_data": b"\0"}, ErrorCode.invalid_request),
+        ({"request_data": b"\0"}, ErrorCode.unsupported_version),
         ({"request_data": b"\0\x34\0\0\0\0\0\1\xff\xff"}, ErrorCode.invalid_request),  # Vote
         ({"request_data": b"\0\x13\0\x63\0\0\0\1\xff\xff\0"}, ErrorCode.unsupported_version),
         ({"request_data": UNKNOWN_OPERATION}, ErrorCode.invalid_request),

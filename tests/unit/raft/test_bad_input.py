@@ -127,3 +127,10 @@ def test_a_connection_that_breaks_is_no_response():
     node.wait(CONFIG.retry_backoff_ms)
     node.effects = node.client.request_failed(3, id, node.now)
     assert [it.peer for it in node.sent] == [2]
+
+
+def test_a_leader_that_is_no_voter_is_not_followed():
+    """The file of a former cluster, or of an older format, which does not name the voters."""
+    node = OneNode(election=ElectionState(3, leader=7))
+    assert node.client.quorum.election == ElectionState(3)
+    assert 7 not in [it.peer for it in node.sent]

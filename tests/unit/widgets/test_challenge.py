@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from engine.errors import ApiException
-from proof.challenges.challenge import AttemptStart, Broken, Score, judge
+from proof.challenges.challenge import SEEDS, AttemptStart, Broken, Score, counted, judge
 from proof.challenges.table import CHALLENGES
 from tests.unit.proof.decision_rules import Bisection, KeepsEverything, MoveLittle
 from tests.unit.proof.rules import RefusesAll, Truncate
@@ -64,19 +64,49 @@ def test_an_unknown_challenge_is_told() -> None:
         Chapter("quorum")
 
 
+@pytest.mark.parametrize(
+    ("seeds", "told", "holds"),
+    [
+        (SEEDS, "It holds. Now read engine/assignors/sticky.py", True),
+        (3, "That was 3 attempts of each stage: 12 count.", False),
+    ],
+)
 def test_a_rule_that_holds_is_told_and_kept(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: int, told: str, holds: bool
 ) -> None:
+    """It is done only after all attempts."""
     path = tmp_path / "progress.json"
     monkeypatch.setenv("BROKERLAB_PROGRESS", str(path))
     monkeypatch.setattr(chapter, "running_cell", lambda: TaskPlace("challenges", "rule"))
-    shown = Chapter("move-little").run(MoveLittle, seeds=3)
+    shown = Chapter("move-little").run(MoveLittle, seeds=seeds)
     assert shown is not None
     assert shown.holds
-    assert "It holds. Now read engine/assignors/sticky.py" in words(shown)
-    assert labels(shown)[0] == "first assignment: 3 of 3 survived"
+    assert told in words(shown)
+    assert labels(shown)[0] == f"first assignment: {seeds} of {seeds} survived"
     kept = json.loads(path.read_text())["labs"]["challenges"]["move-little"]
-    assert (kept["stage"], kept["survived"], kept["holds"]) == (4, 12, True)
+    assert (kept["stage"], kept["survived"], kept["holds"]) == (4, 4 * seeds, holds)
+
+
+def test_a_rule_of_another_challenge_is_told_where_it_belongs() -> None:
+    """After all cells have run, `chapter` is the last one."""
+    shown = Chapter("truncate").run(MoveLittle)
+    assert shown is not None
+    assert "and MoveLittle is a rule for" in shown.failure
+    assert 'Run the cell with Chapter("move-little") first' in shown.failure
+
+
+def test_a_judgement_that_is_interrupted_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(*its: Any, **more: Any) -> Score:
+        raise KeyboardInterrupt
+
+    made: list[ChallengeRun] = []
+    monkeypatch.setattr(chapter, "judge_apart", interrupted)
+    monkeypatch.setattr(
+        chapter, "ChallengeRun", lambda *its: made.append(ChallengeRun(*its)) or made[-1]
+    )
+    with pytest.raises(KeyboardInterrupt):
+        Chapter("move-little").run(MoveLittle)
+    assert "It was stopped. Run the cell again." in words(made[0])
 
 
 def test_a_broken_case_stands_in_words() -> None:
@@ -101,7 +131,8 @@ def test_a_case_after_the_storms_is_told_without_a_run() -> None:
     assert shown.film is None
     assert "Broken: place returns -2: this batch" in words(shown)
     assert "place(first=" in words(shown)
-    assert "In stage “drawn cases”, case 0, with 3 batches." in words(shown)
+    size = counted(failure.size, "batch")
+    assert f"In stage “drawn cases”, case 0, with {size}." in words(shown)
 
 
 def test_a_broken_storm_opens_where_the_promise_broke() -> None:

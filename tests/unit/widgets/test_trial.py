@@ -1,5 +1,7 @@
 """Trial: the learner's code is run, and told in a sentence where it differs."""
 
+import sys
+
 import pytest
 
 from widgets.exercise import Trial, agrees_with
@@ -78,3 +80,23 @@ def test_a_hint_is_there_for_whoever_asks(trial):
     trial.do("hint")
     assert "Compare neighbours." in trial.svg()
     assert trial.trouble == ""
+
+
+class NoTruth:
+    """As an array of numpy: what its comparison gives is neither true nor false."""
+
+    def __ne__(self, other):
+        return self
+
+    def __bool__(self):
+        raise ValueError("the truth value of an array is ambiguous")
+
+
+def test_what_cannot_be_compared_is_told():
+    outcome = Trial("Sort them", agrees_with(sorted, EXAMPLES)).run(lambda them: NoTruth())
+    assert "raises ValueError: the truth value" in outcome.words
+
+
+def test_code_that_ends_the_program_is_told():
+    outcome = Trial("Sort them", agrees_with(sorted, EXAMPLES)).run(sys.exit)
+    assert outcome.words == "Not yet: it ends the program: take its exit() out."

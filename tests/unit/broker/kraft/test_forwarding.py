@@ -90,7 +90,7 @@ def test_a_controller_that_refuses_envelopes_is_an_error_of_the_server():
 
 def test_a_request_that_the_controller_cannot_parse_closes_the_client_s_connection():
     with pytest.raises(Malformed, match="cannot read"):
-        forwarded(error_code=ErrorCode.invalid_request, response_data=None)
+        forwarded(error_code=ErrorCode.unsupported_version, response_data=None)
 
 
 def test_without_an_answer_the_request_has_timed_out():

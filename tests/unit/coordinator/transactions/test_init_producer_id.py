@@ -118,7 +118,7 @@ def test_without_a_producer_id_at_hand():
     shell = Shell(ids=iter([FIRST]))
     shell.begin()
     assert shell.coordinator.needs_producer_id
-    assert shell.initialized(id=NEIGHBOUR) == (ErrorCode.coordinator_not_available, NO_PRODUCER)
+    assert shell.initialized(id=NEIGHBOUR) == (ErrorCode.coordinator_load_in_progress, NO_PRODUCER)
     assert shell.initialized() == (NONE, TransactionalProducer(FIRST, 1))
     assert [each["transactional_id"] for each in shell.coordinator.snapshot()] == [ID]
 

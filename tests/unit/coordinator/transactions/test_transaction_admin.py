@@ -53,6 +53,19 @@ def test_a_transaction_is_described_from_its_first_partition_to_its_end():
     assert (row.transaction_state, row.topics) == ("CompleteCommit", ())
 
 
+def test_while_it_ends_its_partitions_are_those_without_a_marker():
+    shell = Shell()
+    writer = shell.begin()
+    shell.add(writer, T0, U0)
+    shell.markers = False
+    shell.end(writer, True)
+    (row,) = described(shell, ID)
+    assert [each.topic for each in row.topics] == ["t", "u"]
+    shell.mark(shell.marks[-1], T0)
+    (row,) = described(shell, ID)
+    assert (row.transaction_state, [each.topic for each in row.topics]) == ("PrepareCommit", ["u"])
+
+
 def test_each_id_has_its_own_outcome():
     shell = Shell()
     shell.begin()
