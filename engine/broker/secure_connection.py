@@ -67,6 +67,7 @@ class TlsAcceptor(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         plain = cast(asyncio.Transport, transport)
         plain.pause_reading()  # the bytes are for the handshake, which begins in a moment
+        self._connection.server.shaking_hands.add(plain)
         self._task = asyncio.get_running_loop().create_task(self._accept(plain))
 
     async def _accept(self, plain: asyncio.Transport) -> None:
@@ -88,6 +89,8 @@ class TlsAcceptor(asyncio.Protocol):
                 listener.failed("{}:{}".format(*address), f"SSL handshake failed: {error}")
             plain.abort()
             return
+        finally:
+            connection.server.shaking_hands.discard(plain)
         connection.principal = principal
         connection.send_file = partial(copy_file, listener, connection)
         transport.set_protocol(connection)

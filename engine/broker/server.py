@@ -276,6 +276,7 @@ class Server:
     links: Links = field(default_factory=Links)
     faults: RequestFaults = field(default_factory=RequestFaults)
     connections: set[Connection] = field(default_factory=set)
+    shaking_hands: set[asyncio.Transport] = field(default_factory=set)  # TLS: no connections yet
     # Shared by all connections: none of them keeps a chunk.
     buffer: memoryview = field(default_factory=lambda: memoryview(bytearray(RECEIVE)))
     _servers: list[asyncio.Server] = field(default_factory=list)  # one for each listener
@@ -303,14 +304,14 @@ class Server:
     async def close(self) -> None:
         # A connection that is accepted while the server closes is never handed over, and with
         # Python 3.14 that is a traceback. So first no more are accepted.
-        loop = asyncio.get_running_loop()
         for listening in [each for server in self._servers for each in server.sockets]:
-            loop.remove_reader(listening.fileno())
+            asyncio.get_running_loop().remove_reader(listening.fileno())
         for _ in range(ACCEPTING_TURNS):
             await asyncio.sleep(0)
         for server in self._servers:
             server.close()
         for connection in list(self.connections):
             connection.drop("the server is stopping")
-        for server in self._servers:
-            await server.wait_closed()
+        for transport in list(self.shaking_hands):
+            transport.abort()
+        await asyncio.gather(*(server.wait_closed() for server in self._servers))

@@ -4,8 +4,8 @@
                      |
                      not known yet: wait for the metadata, up to max.block.ms
 
-If brokers say that a topic does not exist, it may be so new that they don't know it yet. After
-two seconds the application gets an error, with the nearest name that exists.
+If brokers say that a topic or a partition does not exist, it may be so new that they don't know it
+yet. After two seconds the application gets an error, with the nearest name that exists.
 """
 
 import time
@@ -45,14 +45,16 @@ class Destinations:
         self._partitioner = partitioner
         self._topics: dict[str, _TopicQueues] = {}
 
-    def queue(self, topic: str, key: bytes | None, partition: int, size: int) -> PartitionQueue:
-        """For a record of this size. The network's lock must be held."""
+    def queue(
+        self, topic: str, key: bytes | None, partition: int, size: int, until: float
+    ) -> PartitionQueue:
+        """For a record of this size; waits `until` then. The network's lock must be held."""
         target = self._topics.get(topic)
         if target is None or target.version != self._view.version:
-            target = self._look_up(topic)
+            target = self._look_up(topic, 0, until)
         if partition >= 0:
             if partition >= len(target.queues):
-                target = self._look_up(topic, partition)
+                target = self._look_up(topic, partition, until)
             return target.queues[partition]
         count = len(target.queues)
         chosen = self._partitioner.choose(topic, key, count, target.available)
@@ -62,13 +64,13 @@ class Destinations:
                 chosen = self._partitioner.choose(topic, key, count, target.available)
         return target.queues[chosen]
 
-    def _look_up(self, topic: str, partition: int = 0) -> _TopicQueues:
+    def _look_up(self, topic: str, partition: int, until: float) -> _TopicQueues:
         """Waits until the metadata has this partition."""
         known = self._view.partitions(topic)
         if known is None and topic in self._topics:
             return self._topics[topic]  # deleted, perhaps to be created again
         if known is None or partition >= known:
-            known = self._await_topic(topic, partition)
+            known = self._await_topic(topic, partition, until)
         partitions = [TopicPartition(topic, number) for number in range(known)]
         leader = self._view.metadata.leader
         target = self._topics[topic] = _TopicQueues(
@@ -78,7 +80,7 @@ class Destinations:
         )
         return target
 
-    def _await_topic(self, topic: str, partition: int) -> int:
+    def _await_topic(self, topic: str, partition: int, until: float) -> int:
         """How many partitions it has, as soon as that is known; otherwise raises why not."""
         began = time.monotonic()
         if self._view.wants(topic):
@@ -87,26 +89,32 @@ class Destinations:
         asked = self._view.version
 
         def is_known() -> bool:
-            error = self._view.error(topic)
+            nonlocal asked
+            known, error = self._view.partitions(topic), self._view.error(topic)
             if self._view.version == asked or error is None:
                 return False
-            if error == ErrorCode.unknown_topic_or_partition:
+            is_absent = error == ErrorCode.unknown_topic_or_partition
+            if is_absent or (known is not None and partition >= known):
+                asked = self._view.version
+                self._view.stale()
+                self._network.wake()
                 return time.monotonic() > began + PROPAGATION
             return not error.retriable
 
-        self._network.wait(is_known, self._max_block)
+        self._network.wait(is_known, until - began)
         known, error = self._view.partitions(topic), self._view.error(topic)
         if known is not None and partition < known:
             return known
         if known is not None:
             text = f"topic {topic} has partitions 0 to {known - 1}, not {partition}"
             raise KafkaException(KafkaError(KafkaError._UNKNOWN_PARTITION, text))
-        raise self._no_topic(topic, error)
+        raise self._no_topic(topic, error, until)
 
-    def _no_topic(self, topic: str, error: ErrorCode | None) -> KafkaException:
+    def _no_topic(self, topic: str, error: ErrorCode | None, until: float) -> KafkaException:
         if error == ErrorCode.unknown_topic_or_partition:
             try:
-                existing = self._network.metadata(None, self._max_block).topics
+                left = max(0.0, until - time.monotonic())
+                existing = self._network.metadata(None, left).topics
             except errors.ApiException:
                 existing = {}  # then no name can be suggested
             return exception_of(unknown_topic(topic, existing), KafkaError._UNKNOWN_TOPIC)

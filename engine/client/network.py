@@ -30,6 +30,7 @@ from importlib import import_module
 from typing import Any
 
 from engine.client.address import Address
+from engine.client.client_lock import ClientLock
 from engine.client.connection import BrokerConnection, ConnectionState
 from engine.client.core import ANY, UNSENT, Ask, Core
 from engine.client.metadata import MetadataSnapshot, MetadataView, metadata_request
@@ -50,7 +51,7 @@ class NetworkClient:
         cores: Sequence[Core] = (),
         has_thread: bool = True,
     ) -> None:
-        self._lock, self._process = threading.RLock(), os.getpid()
+        self._lock, self._process = ClientLock(), os.getpid()
         self.changed = threading.Condition(self._lock)  # notified after every round
         self.view = view
         self._settings = settings
@@ -81,9 +82,7 @@ class NetworkClient:
         """Guards the state of all cores. In a forked child it raises: the thread that may hold it
         does not exist there.
 
-        `with` takes the RLock itself. It must not call an `__enter__` of ours: whoever interrupts
-        the application (Control-C, a notebook's stop button) between two lines of that would leave
-        the lock taken for ever.
+        It is the lock itself that `with` takes, not one of our context managers: see ClientLock.
         """
         self._check_process()
         return self._lock

@@ -97,6 +97,7 @@ class Producer:
             self._network = NetworkClient(settings, self._view, self._cores())
         except errors.ApiException as error:
             raise exception_of(error, KafkaError._INVALID_ARG) from error
+        self._max_block = settings.max_block_ms / 1000
         self._on_delivery = functions.get("on_delivery") or functions.get("dr_cb")
         self._on_error = functions.get("error_cb")
         self._reported: KafkaError | None = None  # the last error that error_cb was called with
@@ -165,16 +166,12 @@ class Producer:
             raise self._too_large(size)
         stamp = timestamp or time.time_ns() // 1_000_000
         with self._network.lock:
-            self._check()
-            if self._sender.fatal is not None:
-                raise KafkaException(self._sender.fatal)
-            if self._transactions is not None:
-                self._transactions.check_open()
-            queue = self._destinations.queue(topic, key, partition, size)
+            self._check_open()
+            until = time.monotonic() + self._max_block
+            queue = self._destinations.queue(topic, key, partition, size, until)
             if not self._accumulator.has_room(size):
-                self._await_room(size)
-            if self._transactions is not None:
-                self._transactions.check_open()  # it may have ended while this call waited
+                self._await_room(size, until)
+            self._check_open()  # all may have ended while this call waited
             now = time.monotonic()
             batch, new = self._accumulator.append(queue, size, key, value, stamp, named, now)
             if on_delivery is not None:
@@ -254,21 +251,28 @@ class Producer:
             log = self._accumulator.log
             return log.state(self._accumulator, time.monotonic(), not self._end.alive)
 
-    def _await_room(self, size: int) -> None:
+    def _check_open(self) -> None:
+        """Raises an error if no record can be sent."""
+        self._check()
+        if self._sender.fatal is not None:
+            raise KafkaException(self._sender.fatal)
+        if self._transactions is not None:
+            self._transactions.check_open()
+
+    def _await_room(self, size: int, until: float) -> None:
         """Until the buffer takes the record."""
-        timeout = self._settings.max_block_ms / 1000
         self._accumulator.no_linger += 1
         self._accumulator.log.waiting += 1
         try:
-            has_room = self._network.wait(lambda: self._accumulator.has_room(size), timeout)
+            left = until - time.monotonic()
+            has_room = self._network.wait(lambda: self._accumulator.has_room(size), left)
         finally:
             self._accumulator.no_linger -= 1
             self._accumulator.log.waiting -= 1
-        self._check()
         if not has_room:
             raise BufferError(
                 f"the buffer is full: {self._accumulator.records} records wait to be delivered, "
-                f"and there was no room for {size} bytes more within {timeout:g} s "
+                f"and there was no room for {size} bytes more within {self._max_block:g} s "
                 "(buffer.memory, max.block.ms)"
             )
 

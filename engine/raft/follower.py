@@ -3,6 +3,7 @@
     Fetch ──> records             append, flush, and fetch from the new log end
           ──> diverging epoch     truncate to where both logs are the same, and fetch again
           ──> snapshot id         FetchSnapshot, chunk by chunk; then the log begins at its end
+          ──> an error, or nothing: a voter asks the leader again, an observer any voter meanwhile
           ──> nothing for the fetch timeout: a voter becomes a candidate, an observer asks others
 
 Invariant: what a Fetch of a voter says to have, its log end, is flushed.
@@ -40,11 +41,10 @@ class RaftFollower:
 
     def tick(self, now: int) -> RaftEvent | None:
         fetcher, is_late = self._fetcher, now >= self.fetch_deadline
-        if is_late and fetcher.identity.is_voter:
+        is_voter = fetcher.identity.is_voter
+        if is_late and is_voter:
             return RaftEvent.TIMEOUT
-        if not fetcher.requests.are_idle:
-            return None
-        if is_late or not fetcher.requests.is_ready(self.leader):
+        if not is_voter and (is_late or not fetcher.requests.is_ready(self.leader)):
             fetcher.fetch_from_any(self._epoch, now)
         elif self.snapshot is not None:
             self._fetch_snapshot(self.snapshot, now)

@@ -65,7 +65,7 @@ FOUND = {
     "divergence-unchecked": Expected(10, "what_is_committed_stays", 2),
     "fetch-unflushed": Expected(2, "what_is_committed_is_on_a_majority"),
     "snapshot-with-hole": Expected(30, "snapshots_have_all_that_is_committed", 9),
-    "start-unflushed": Expected(300, "what_is_committed_is_on_a_majority", 228),
+    "start-unflushed": Expected(1600, "what_is_committed_is_on_a_majority", 1558),
 }
 
 

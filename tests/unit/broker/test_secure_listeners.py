@@ -1,13 +1,18 @@
-"""The TLS of each listener: which of them asks a client for a certificate."""
+"""The TLS of each listener: which of them asks a client for a certificate, and who says nothing."""
 
+import asyncio
 import ssl
+from functools import partial
 from pathlib import Path
 
 import pytest
 
+from engine.broker.secure_connection import TlsAcceptor
 from engine.broker.secure_listeners import SecureListener
+from engine.broker.server import Server
 from engine.cluster.security.authority import HOSTS, CertificateAuthority, write_secret
 from engine.config import BrokerConfig
+from tests.limits import ANSWER_S
 
 LISTENERS = "SSL://127.0.0.1:0,SASL_SSL://127.0.0.1:0"
 
@@ -56,3 +61,28 @@ def test_beside_sasl_a_certificate_is_asked_for_by_the_listeners_own_key_only(
     """As in Kafka since 2.8 (KIP-684)."""
     found = modes(BrokerConfig.parse(keys | asked))
     assert (found["SSL"], found["SASL_SSL"]) == wanted
+
+
+def test_a_server_that_stops_waits_for_no_handshake(keys: dict[str, str]) -> None:
+    async def story() -> bytes:
+        config = BrokerConfig.parse(keys)
+        (place, *_) = config.endpoints
+        listener = SecureListener(place, config, lambda name: {}, lambda *_: None)
+        server = Server(unasked, max_request_bytes=1000, max_connections=lambda: 10, idle_ms=60_000)
+        port = await server.bind("127.0.0.1", 0, partial(TlsAcceptor, listener))
+        await server.serve()
+        reader, writer = await asyncio.open_connection("127.0.0.1", port)
+        while not server.shaking_hands:
+            await asyncio.sleep(0.01)
+        await server.close()
+        try:
+            return await asyncio.wait_for(reader.read(), ANSWER_S)
+        except ConnectionResetError:
+            return b""
+        finally:
+            writer.close()
+
+    async def unasked(*_: object) -> list[bytes]:
+        raise AssertionError("no request was sent")
+
+    assert asyncio.run(story()) == b""

@@ -26,7 +26,7 @@ def test_a_batch_that_a_key_fills_moves_the_records_without_one() -> None:
     for number in range(100):
         key = KEY if number % 2 == 0 else None
         size = max_size(key, b"a record", ())
-        queue = destinations.queue("t", key, -1, size)
+        queue = destinations.queue("t", key, -1, size, 1.0)
         found.append((key, queue.partition.partition))
         desk.accumulator.append(queue, size, key, b"a record", 1000, (), 0.0)
     assert {partition for key, partition in found if key} == {home}

@@ -1,9 +1,11 @@
 """The application's side of a producer, with a broker that says what no real one would."""
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from types import SimpleNamespace as Message
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
@@ -65,6 +67,54 @@ def test_a_full_buffer_is_told_after_max_block_ms_and_room_comes_back() -> None:
         assert producer.flush(20) == 0
         producer.produce("t", bytes(200))
         assert producer.flush(20) == 0
+
+
+def test_a_fatal_error_while_a_call_waits_is_raised_by_it() -> None:
+    def refuse(request: Any) -> Any:
+        waits = producer._accumulator.log.waiting
+        return produced(
+            request,
+            ErrorCode.cluster_authorization_failed if waits else ErrorCode.not_enough_replicas,
+        )
+
+    identified = Message(error_code=ErrorCode.none, producer_id=1, producer_epoch=0)
+    answers = {Api.PRODUCE: refuse, Api.INIT_PRODUCER_ID: lambda request: identified}
+    settings = {"buffer_memory": 400, "retry_backoff_ms": 1, "enable_idempotence": True}
+    with at_work(answers, **settings) as (producer, _):
+        producer.produce("t", bytes(200))
+        with pytest.raises(KafkaException) as caught:
+            producer.produce("t", bytes(200))
+        assert caught.value.args[0].fatal()
+        assert len(producer) <= 1, "the second record is not in the buffer"
+
+
+def test_a_partition_that_brokers_do_not_know_yet_is_asked_for_again() -> None:
+    counts = iter([1] * 5)
+
+    def tell(request: Any) -> Any:
+        return metadata({1: broker.address}, {"t": [1] * next(counts, 2)}, request)
+
+    with at_work(retry_backoff_ms=1) as (producer, broker):
+        broker.answers[Api.METADATA] = tell
+        producer.produce("t", b"a", partition=1)
+        assert producer.flush(20) == 0
+
+
+def test_max_block_ms_counts_once_for_metadata_and_room() -> None:
+    """The second wait gets what the first one has left."""
+    waits: list[float] = []
+    with at_work(buffer_memory=400, max_block_ms=60_000) as (producer, _):
+        producer.produce("t", b"a")
+        assert producer.flush(20) == 0
+        began = time.monotonic()
+        with (
+            producer._network.lock,
+            patch.object(producer._network, "wait", lambda holds, timeout: waits.append(timeout)),
+        ):
+            for until in (began + 5, began - 5):
+                with pytest.raises(BufferError):
+                    producer._await_room(300, until)
+    assert waits[0] <= 5 and waits[1] <= 0
 
 
 def test_without_a_leader_a_record_waits_for_one_and_is_given_up() -> None:
