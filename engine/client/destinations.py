@@ -48,7 +48,8 @@ class Destinations:
     def queue(
         self, topic: str, key: bytes | None, partition: int, size: int, until: float
     ) -> PartitionQueue:
-        """For a record of this size; waits `until` then. The network's lock must be held."""
+        """For a record of this size. Waits for metadata until that time of time.monotonic(). The
+        network's lock must be held."""
         target = self._topics.get(topic)
         if target is None or target.version != self._view.version:
             target = self._look_up(topic, 0, until)

@@ -269,6 +269,7 @@ class Producer:
         finally:
             self._accumulator.no_linger -= 1
             self._accumulator.log.waiting -= 1
+        self._check_open()
         if not has_room:
             raise BufferError(
                 f"the buffer is full: {self._accumulator.records} records wait to be delivered, "

@@ -1,4 +1,4 @@
-"""The TLS of each listener: which of them asks a client for a certificate, and who says nothing."""
+"""The TLS of each listener: who is asked for a certificate, and a handshake when all stops."""
 
 import asyncio
 import ssl

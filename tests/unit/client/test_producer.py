@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from types import SimpleNamespace as Message
 from typing import Any
@@ -86,6 +87,19 @@ def test_a_fatal_error_while_a_call_waits_is_raised_by_it() -> None:
             producer.produce("t", bytes(200))
         assert caught.value.args[0].fatal()
         assert len(producer) <= 1, "the second record is not in the buffer"
+
+
+def test_a_call_that_waits_for_room_hears_that_the_producer_was_closed() -> None:
+    answers = {Api.PRODUCE: lambda request: produced(request, ErrorCode.not_enough_replicas)}
+    with at_work(answers, buffer_memory=400, retry_backoff_ms=1) as (producer, _):
+        producer.produce("t", bytes(200))
+        with ThreadPoolExecutor(1) as pool:
+            waiting = pool.submit(producer.produce, "t", bytes(200))
+            with producer._network.lock:
+                assert producer._network.wait(lambda: producer._accumulator.log.waiting, 20)
+            producer.close(0)
+            with pytest.raises(RuntimeError, match="closed"):
+                waiting.result(20)
 
 
 def test_a_partition_that_brokers_do_not_know_yet_is_asked_for_again() -> None:
